@@ -87,7 +87,7 @@ class Doorkeeper:
             return Caller(SOMEONE, Role.ADMIN, is_open=True), ""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         key = find_key(self.board.keys, token.strip()) if kind.lower() == "bearer" else None
-        if key is None:  # whoever shares an address with others, such as a proxy's, keeps none out
+        if key is None:  # others at the address, such as a proxy's, still get in with a valid token
             self.limiter.spend(f"address {request.client.host if request.client else ''}", *WRONG)
             raise RefusedError(
                 401,

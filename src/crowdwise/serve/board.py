@@ -131,7 +131,6 @@ class Board:
         self.n_withdrawn += 1
         self.era += 1
         self._offer(task)
-        self._offer(task)
 
     def _skip(self, event: Event) -> None:
         task = self.tasks.number[event.task]

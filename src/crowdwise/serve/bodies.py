@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from crowdwise.serve.actions import LONGEST
 from crowdwise.typing import Json
 
 MOST_ROWS = 10_000  # in a batch
-LONGEST = 500  # characters in a name
 
 
 class Body(BaseModel):

@@ -42,7 +42,7 @@ class Database:
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
         """Run a transaction without any other writer; what it writes is durable afterward."""
-        with explained(self.url), closing(self._begin(self._begin_alone)) as connection:
+        with explain_failures(self.url), closing(self._begin(self._begin_alone)) as connection:
             yield connection
             connection.commit()
 
@@ -50,7 +50,7 @@ class Database:
     def reading(self) -> Iterator[Connection]:
         """Run a transaction that sees one state of the database, whatever others write."""
         one_state = "BEGIN ISOLATION LEVEL REPEATABLE READ" if self.is_server else "BEGIN"
-        with explained(self.url), closing(self._begin(one_state)) as connection:
+        with explain_failures(self.url), closing(self._begin(one_state)) as connection:
             yield connection
             connection.rollback()
 
@@ -114,7 +114,7 @@ def connect_server(url: URL) -> Engine:
 
 
 @contextmanager
-def explained(url: URL) -> Iterator[None]:
+def explain_failures(url: URL) -> Iterator[None]:
     """Turn errors of the database into ours, without the data that was to be stored."""
     try:
         yield

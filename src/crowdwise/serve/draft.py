@@ -80,7 +80,7 @@ class Draft:
 
 
 RELEASING = (events.LABEL, events.SKIP)
-NEWEST = select(  # one query; mostly it says that there is nothing to read
+NEWEST = select(  # one query, since there is mostly nothing to read
     select(func.max(EVENT.c.seq)).scalar_subquery(), select(func.max(LEASE.c.id)).scalar_subquery()
 )
 

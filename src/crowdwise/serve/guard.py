@@ -53,7 +53,7 @@ class Guard:
         if problem is not None:
             await answer(send, *problem)
             return
-        await self.app(scope, limited(receive, self.most), sealed(send))
+        await self.app(scope, limit_body(receive, self.most), add_headers(send))
 
     def _find_problem(self, method: str, headers: dict[str, str]) -> tuple[int, str] | None:
         """Return the status and reason to refuse a request by its headers, None if it is fine."""
@@ -73,7 +73,7 @@ class Guard:
         return None
 
 
-def limited(receive: Receive, most: int) -> Receive:
+def limit_body(receive: Receive, most: int) -> Receive:
     """Limit the size of a body and the time between its chunks."""
     read, ended = 0, False
 
@@ -94,10 +94,10 @@ def limited(receive: Receive, most: int) -> Receive:
     return receive_limited
 
 
-def sealed(send: Send) -> Send:
+def add_headers(send: Send) -> Send:
     """Add headers to all answers that forbid what our pages do not need."""
 
-    async def send_sealed(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             present = {name for name, _ in message["headers"]}
             extra = {"content-security-policy": POLICY, **HEADERS}
@@ -106,7 +106,7 @@ def sealed(send: Send) -> Send:
             message["headers"] = [*message["headers"], *kept]
         await send(message)
 
-    return send_sealed
+    return send_with_headers
 
 
 async def answer(send: Send, status: int, text: str) -> None:

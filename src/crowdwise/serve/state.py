@@ -30,15 +30,15 @@ def summarize(service: Service) -> Json:
         "n_withdrawn": n_withdrawn,
         "cost": n_labels * settings.cost,
         "target": settings.target,
-        "accuracy": None if promise is None else known(promise.accuracy),
-        "low": None if promise is None else known(promise.low),
-        "high": None if promise is None else known(promise.high),
+        "accuracy": None if promise is None else drop_nan(promise.accuracy),
+        "low": None if promise is None else drop_nan(promise.low),
+        "high": None if promise is None else drop_nan(promise.high),
         "n_events": seq,
         "n_events_learned": service.observer.standing.seq,
     }
 
 
-def known(value: float) -> float | None:
+def drop_nan(value: float) -> float | None:
     """Return a number, or None for NaN."""
     return None if np.isnan(value) else value
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
-from crowdwise.serve.access import Caller, require
 from crowdwise.serve.draft import RefusedError
-from crowdwise.serve.keys import Role
+from crowdwise.serve.lead import Lead
 from crowdwise.serve.pages.dashboard import draw_dashboard, environment
 from crowdwise.serve.pages.reference import list_routes
 from crowdwise.serve.pages.reporting import Reporter
 
 router = APIRouter(include_in_schema=False)
-Lead = Annotated[Caller, Depends(require(Role.LEAD))]
 STATIC = {
     "report.css": ("crowdwise.report.page", "text/css"),
     "serve.css": ("crowdwise.serve.pages", "text/css"),
