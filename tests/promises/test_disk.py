@@ -123,6 +123,7 @@ TEXTS = {
     "whole numbers": "1,1,1\n1.0,2.0,2\n2,1,1.0\n",
     "digits of other scripts": "1\u0663,1,1\n12,2,2\n",
     "apostrophes": "'=1,'+b,'@x\n''=1,w,y\n",
+    "words without a label": "NA,w,\n1,1,1\n1,NA,NA\n2,1,2\n",
     "apostrophes of others": "'=1,'+b,'@x\n=1,+c,@x\n",
     "quoted line ends": '"t\n1",w,"x\r\ny"\n"t""2",w,y\n',
 }
@@ -136,7 +137,9 @@ def test_promise_16_a_file_that_stays_on_disk_is_read_by_the_same_rules(tmp_path
 
 
 @pytest.mark.parametrize("role", ["task", "worker", "label"])
-@pytest.mark.parametrize("values", [[1.0, 2.0, 1.0], [1.5, 2.0, 1.5], [1.0, np.nan, 2.0]])
+@pytest.mark.parametrize(
+    "values", [[1.0, 2.0, 1.0], [1.5, 2.0, 1.5], [1.0, np.nan, 2.0], [0.0, -0.0, 0.5]]
+)
 def test_promise_16_numbers_of_parquet_on_disk_are_read_by_the_same_rules(tmp_path, role, values):
     columns = {"task": ["1", "1", "2"], "worker": ["a", "b", "a"], "label": ["x", "y", "x"]}
     path = tmp_path / "votes.parquet"
@@ -147,6 +150,61 @@ def test_promise_16_numbers_of_parquet_on_disk_are_read_by_the_same_rules(tmp_pa
                 read(path)
     else:
         assert rows_on_disk(path) == rows_in_memory(path)
+
+
+def test_promise_10_weights_on_disk_are_found_by_the_same_names(tmp_path):
+    path = tmp_path / "votes.csv"
+    for name in ("weight", "Weight", "WEIGHT_", "_weight"):
+        path.write_text(f"task,worker,label,{name}\n1,a,x,2.5\n1,b,y,0\n")
+        assert cw.read(path).weight.tolist() == [2.5, 0]
+        stored = Annotations.open(path)
+        assert stored.cells(0, 1).value.tolist() == [2.5]
+
+
+def test_promise_16_probabilities_do_not_stay_on_disk(tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text("task,worker,label,proba_x,proba_y\n1,a,x,.6,.4\n")
+    with pytest.raises(AnnotationError, match=r"Probabilities(.|\n)*proba_x(.|\n)*fix: "):
+        Annotations.open(path)
+
+
+@pytest.mark.parametrize("other", ["task,worker,answer", "worker,task,label,weight", "task,worker"])
+def test_promise_16_files_with_other_columns_are_refused_on_disk(tmp_path, other):
+    folder = tmp_path / "votes"
+    folder.mkdir()
+    (folder / "a.csv").write_text("task,worker,label\n1,a,x\n")
+    (folder / "b.csv").write_text("label,worker,task\ny,b,1\n")
+    assert sorted(rows_on_disk(folder)) == ["(1, 'a', 'x')", "(1, 'b', 'y')"]
+    (folder / "b.csv").write_text(f"{other}\n{','.join('1' * len(other.split(',')))}\n")
+    with pytest.raises(AnnotationError, match=r"is not the same in .*b.csv(.|\n)*fix: "):
+        Annotations.open(folder)
+
+
+def test_promise_16_files_with_other_types_are_refused_on_disk(tmp_path):
+    folder = tmp_path / "votes"
+    folder.mkdir()
+    for name, task in (("a", 1), ("b", "01")):
+        table = pd.DataFrame({"task": [task], "worker": ["a"], "label": ["x"]})
+        table.to_parquet(folder / f"{name}.parquet")
+    with pytest.raises(AnnotationError, match=r"'task' is not the same in .*b.parquet"):
+        Annotations.open(folder)
+
+
+def test_promise_13_a_folder_of_others_is_not_replaced(tmp_path):
+    path, home = tmp_path / "votes.csv", tmp_path / "site"
+    path.write_text("task,worker,label\n1,a,x\n")
+    home.mkdir()
+    assert Annotations.open(path, home).n_annotations == 1  # an empty folder
+    path.write_text("task,worker,label\n1,a,x\n1,b,x\n")
+    assert Annotations.open(path, home).n_annotations == 2  # one of ours
+    for text in ('{"title": "mine"}', "[]", "no JSON"):
+        (home / "about.json").write_text(text)
+        with pytest.raises((FileError, FormatError), match=r"does not contain(.|\n)*fix: "):
+            Annotations.open(path, home)
+        assert (home / "about.json").read_text() == text
+    with pytest.raises(FileError, match="does not contain"):
+        Annotations.open(path, path)
+    assert path.read_text().startswith("task")
 
 
 def test_promise_16_an_open_quote_swallows_no_rows_on_disk(tmp_path):

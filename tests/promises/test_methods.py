@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from crowdwise import aggregate, embed, learn, load, memory
+from crowdwise import Annotations, aggregate, embed, evaluate, learn, load, memory, plan
 from crowdwise.cli.options import KINDS, find_parts, make_method, method_names
 from crowdwise.errors import AnnotationError, FormatError, ParameterError
 from crowdwise.inference import CompactPosterior, MemoryEngine
@@ -83,6 +83,60 @@ def test_promise_10_who_has_no_label_that_counts_is_unknown(crowd, tmp_path):
         with pytest.raises(FormatError, match="idle_"):
             load(tmp_path / "model")
     assert "idle_" not in vars(model.fit(votes))
+
+
+@pytest.fixture
+def beside(crowd):
+    """The same crowd with labels of weight 0: of known workers, and of one who gives no other."""
+    votes = crowd.to_frame().assign(weight=1.0)
+    idle = votes.head(3).assign(weight=0.0, label=[2, 0, 1])
+    newcomer = votes.iloc[[5, 9]].assign(worker=99, weight=0.0)
+    return Annotations.from_frame(pd.concat([idle, newcomer, votes]), weight="weight")
+
+
+@pytest.mark.parametrize("policy", ["LeastConfident", "FewestLabels", "InformationGain"])
+def test_promise_10_a_label_of_weight_zero_changes_no_plan(policy, crowd, beside):
+    plans = [
+        plan.Planner(policy=getattr(plan, policy)()).next(votes, 9, available=[0, 1, 2])
+        for votes in (crowd, beside)
+    ]
+    pd.testing.assert_frame_equal(*plans)
+    given = np.full((crowd.n_tasks, crowd.n_classes), 1 / crowd.n_classes)
+    seen = [plan.Planner().take(votes, given).outlook_.n_labels for votes in (crowd, beside)]
+    assert_array_equal(*seen)
+
+
+def test_promise_10_a_panel_is_assessed_without_labels_of_weight_zero(crowd, beside):
+    gold = dict(enumerate([0, 1, 2] * 10))
+    for known in (None, gold):
+        alone = evaluate.assess_panel(crowd, known)
+        with pytest.warns(UserWarning, match=r"1 judge without a label left out: 99(.|\n)*fix: "):
+            found = evaluate.assess_panel(beside, known)
+        pd.testing.assert_frame_equal(found.judges, alone.judges)
+        assert found.dependence.effective_number.value == pytest.approx(
+            alone.dependence.effective_number.value
+        )
+        assert found.estimate.value == pytest.approx(alone.estimate.value)
+
+
+def test_promise_10_judges_who_only_declined_are_left_out(crowd):
+    about = pd.DataFrame({"family": list("abcdefghij")}, index=crowd.workers)
+    asked = np.array([[0, 3], [1, 4]], dtype=np.int32)
+    some = replace(crowd.with_workers(about).filter(crowd.worker != 3), declined=asked)
+    with pytest.warns(UserWarning, match="1 judge without a label"):
+        found = evaluate.assess_panel(some)
+    assert found.judges.index.tolist() == [0, 1, 2, *range(4, 10)]
+    assert found.judges["family"].tolist() == list("abcefghij")
+    assert found.judges["declined"].to_dict()[4] == pytest.approx(1 / crowd.n_tasks)
+    assert found.judges["skill"].between(-5, 5).all()
+
+
+@pytest.mark.parametrize("keep", ["first", "last", "majority"])
+def test_promise_10_a_repeat_of_weight_zero_replaces_no_label(keep):
+    rows = [("t", "w", "a", 0), ("t", "w", "b", 1), ("t", "w", "a", 0), ("u", "w", "a", 0)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label", "weight"])
+    found = Annotations.from_frame(frame, weight="weight", repeats=keep).to_frame()
+    assert found[["task", "label", "weight"]].to_numpy().tolist() == [["t", "b", 1], ["u", "a", 0]]
 
 
 # -- 18: models that a file should not hold ----------------------------------------------------

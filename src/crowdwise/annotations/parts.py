@@ -77,9 +77,11 @@ def mask_repeats(table: Columns, keep: str) -> Array:
         key = -key
     elif keep == "majority":
         cell = group * table.n_classes + label[order]
-        _, inverse, times = np.unique(cell, return_inverse=True, return_counts=True)
-        key = -times[inverse].astype(np.float64)
-    best = np.lexsort((np.arange(len(label)), key, group))
+        counts = np.ones(len(label)) if table.weight is None else table.weight[order] > 0
+        _, inverse = np.unique(cell, return_inverse=True)
+        key = -np.bincount(inverse, counts)[inverse]
+    idle = np.zeros(len(label)) if table.weight is None else table.weight[order] == 0
+    best = np.lexsort((np.arange(len(label)), key, idle, group))  # what counts comes first
     mask = np.zeros(len(label), dtype=bool)
     mask[order[best[np.unique(group, return_index=True)[1]]]] = True
     return mask

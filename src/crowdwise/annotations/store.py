@@ -37,6 +37,7 @@ from crowdwise.errors import CrowdwiseError, FileError, FormatError, MissingExtr
 from crowdwise.typing import Array, Floats, Ints
 
 VERSION = 1
+WHAT = "crowdwise annotations"
 STRIDE = 1 << 16  # tasks between two entries of starts.npy
 SIZES = ("uint8", "uint16", "uint32")
 
@@ -231,14 +232,22 @@ class StoreWriter:
         np.save(self.folder / "starts.npy", np.array(starts, dtype=np.int64))
         sizes = {"n_tasks": self.n_tasks, "n_annotations": self.n_annotations}
         sizes["left_out"] = left_out
-        about = {"what": "crowdwise annotations", "version": VERSION, "size_type": size_type}
+        about = {"what": WHAT, "version": VERSION, "size_type": size_type}
         about |= {"weighted": self.weights is not None}
         (self.folder / "about.json").write_text(json.dumps({**about, **sizes}, indent=1))
 
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder that appears only once it is complete."""
+    """Make a folder that appears only once it is complete, in place of an older one of ours."""
+    if folder.exists() and not _is_ours(folder):
+        raise FileError(
+            explain(
+                f"{folder} exists, and does not contain annotations on disk.",
+                expected="a new folder, or one that Annotations.open has made",
+                fix="delete it, or name another: Annotations.open(path, folder=…)",
+            )
+        )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         unfinished = Path(mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
@@ -252,11 +261,22 @@ def new_folder(folder: Path) -> Iterator[Path]:
         ) from error
     try:
         yield unfinished
-        if (folder / "about.json").exists():
+        if folder.exists():
             shutil.rmtree(folder)
         unfinished.rename(folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Return whether a folder is empty, or was made by us."""
+    try:
+        if not any(folder.iterdir()):
+            return True
+        about = json.loads((folder / "about.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(about, dict) and about.get("what") == WHAT
 
 
 def _parquet() -> Any:
@@ -273,6 +293,6 @@ def _no_store(folder: Path, why: str) -> FormatError:
             f"{folder} does not contain annotations on disk.",
             first=why,
             expected="a folder that Annotations.open has made",
-            fix="delete it, and open the original file again",
+            fix="check the path; if Annotations.open made it, delete it and open the file again",
         )
     )

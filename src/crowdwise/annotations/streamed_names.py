@@ -26,6 +26,7 @@ class Names:
     def __init__(self, words: frozenset[str] = frozenset()) -> None:
         self.number: dict[Any, int] = {}
         self.words = words  # not names; their number is -1
+        self.whole = True  # whether text that was passed to ``notice`` is whole numbers
 
     def encode(self, column: Any) -> Ints:
         """Return the numbers of a column of names."""
@@ -37,10 +38,14 @@ class Names:
         place: Ints = np.array(known, dtype=np.int32)
         return place[coded.indices.to_numpy(zero_copy_only=False)]
 
+    def notice(self, names: list[str]) -> None:
+        """Look at names in rows that are left out: one like w7 makes all of them text."""
+        self.whole = self.whole and all(map(is_whole, names))
+
     def in_order(self, *, text: bool) -> tuple[Array, Ints]:
         """Return the sorted names and each one's new number; ``text`` may be numbers."""
         names = unguard(list(self.number)) if text else list(self.number)
-        if text and all(map(is_whole, names)):
+        if text and self.whole and all(map(is_whole, names)):
             names = list(map(parse_whole, names))
         elif set(map(type, names)) == {float} and _are_whole(np.array(names)):
             names = list(map(int, names))
@@ -72,6 +77,10 @@ class TaskNames:
             return names
         return np.array([name.removesuffix(".0") for name in names], dtype=object)
 
+    def notice(self, names: list[str]) -> None:
+        """Look at names in rows that are left out: one like t7 makes all of them text."""
+        self.numbers = self.numbers and all(map(is_whole, names))
+
     def settle(self, parts: Iterable[Array]) -> None:
         """Decide about apostrophes when all names have been seen."""
         if self.guarded:
@@ -95,14 +104,15 @@ def _are_whole(values: Array) -> bool:
 
 
 def blank_nan(rows: Any, columns: list[str]) -> Any:
-    """Return the rows with null for NaN in these columns."""
-    from pyarrow import compute, types
+    """Return the rows with null for NaN in these columns, and 0.0 for -0.0, which equals it."""
+    from pyarrow import compute, scalar, types
 
     for name in columns:
         place = rows.schema.get_field_index(name)
-        if types.is_floating(rows.schema.field(place).type):
-            known = compute.if_else(compute.is_nan(rows.column(place)), None, rows.column(place))
-            rows = rows.set_column(place, name, known)
+        kind = rows.schema.field(place).type
+        if types.is_floating(kind):
+            own = compute.add(rows.column(place), scalar(0.0, kind))
+            rows = rows.set_column(place, name, compute.if_else(compute.is_nan(own), None, own))
     return rows
 
 

@@ -53,8 +53,8 @@ def open_annotations(
         return StoredAnnotations.load(home)
     try:
         with new_folder(home) as unfinished:
-            dataset = _dataset(source, columns)
-            _build(dataset, _with_weights(dataset, columns), unfinished)
+            dataset = _dataset(source)
+            _build(dataset, _with_weights(dataset.schema.names, columns), unfinished)
             (unfinished / SOURCES).write_text(json.dumps(sources))
     except CrowdwiseError:
         raise
@@ -78,7 +78,7 @@ def _made_from(home: Path) -> object:
         return None
 
 
-def _dataset(source: Path, columns: dict[str, str]) -> Dataset:
+def _dataset(source: Path) -> Dataset:
     try:
         import pyarrow
         from pyarrow import csv, dataset
@@ -102,21 +102,26 @@ def _dataset(source: Path, columns: dict[str, str]) -> Dataset:
     if form == "csv":  # names stay text until all are known: 01 is not 1
         for file in files:
             refuse_open_quote(file)
-        text = dict.fromkeys([*columns.values(), "weight"], pyarrow.string())
-        empty = csv.ConvertOptions(column_types=text, null_values=[""], strings_can_be_null=True)
+        empty = csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
         form = dataset.CsvFileFormat(convert_options=empty)
     try:
-        return dataset.dataset(list(map(str, files)), format=form)  # also those named _x
+        found = dataset.dataset(list(map(str, files)), format=form)  # also those named _x
+        if isinstance(form, str):
+            return found
+        empty.column_types = dict.fromkeys(found.schema.names, pyarrow.string())
+        form = dataset.CsvFileFormat(convert_options=empty)
+        return dataset.dataset(list(map(str, files)), format=form)
     except (OSError, ValueError) as error:
         fix = "check that it is a complete table"
         raise FileError(explain(f"{source} cannot be read.", first=str(error), fix=fix)) from error
 
 
-def _with_weights(dataset: Dataset, columns: dict[str, str]) -> dict[str, str]:
-    """Add a column named "weight" to the roles, if it exists and no other was given."""
-    if "weight" in columns or "weight" not in dataset.schema.names:
+def _with_weights(names: list[str], columns: dict[str, str]) -> dict[str, str]:
+    """Add a column named like a weight to the roles, if it exists and no other was given."""
+    if "weight" in columns:
         return columns
-    return {**columns, "weight": "weight"}
+    found = [name for name in names if name.strip(" _-.").lower() == "weight"]
+    return {**columns, "weight": found[0]} if found else columns
 
 
 def _build(dataset: Dataset, columns: dict[str, str], folder: Path) -> None:
@@ -127,6 +132,7 @@ def _build(dataset: Dataset, columns: dict[str, str], folder: Path) -> None:
             where = "The file"
             raise AnnotationError.missing_column(name, where=where, found=found, fix=fix)
     _refuse_columns(dataset, columns)
+    _refuse_unlike(dataset, columns)
     text = dataset.format.default_extname == "csv"
     workers, classes = Names(), Names(find_words("auto", []))
     n_parts = max(-(-_estimate_rows(dataset) // ROWS_PER_PART), 1)
@@ -175,6 +181,33 @@ def _refuse_columns(dataset: Dataset, columns: dict[str, str]) -> None:
                     fix=f"write it as text, or choose another: {role}='…'",
                 )
             )
+    soft = [name for name in dataset.schema.names if name.startswith("proba_")]
+    if soft:
+        raise AnnotationError(
+            explain(
+                "Probabilities of classes cannot stay on disk.",
+                found=f"the column {soft[0]!r}",
+                expected="one label on each row",
+                fix="remove these columns, or read the file into memory",
+            )
+        )
+
+
+def _refuse_unlike(dataset: Dataset, columns: dict[str, str]) -> None:
+    """Refuse files that differ: missing columns would be empty, other types converted."""
+    for fragment in dataset.get_fragments():
+        own = fragment.physical_schema
+        for role, name in _with_weights(own.names, columns).items():
+            kinds = [s.field(name).type if name in s.names else None for s in (own, dataset.schema)]
+            if role not in columns or kinds[0] != kinds[1]:
+                raise AnnotationError(
+                    explain(
+                        f"The column {name!r} is not the same in {fragment.path} and other files.",
+                        found=" and ".join(str(kind or "no such column") for kind in kinds),
+                        expected="files with the same columns, of the same types",
+                        fix="convert them to one form, or read them one by one",
+                    )
+                )
 
 
 def _estimate_rows(dataset: Dataset) -> int:
@@ -215,6 +248,9 @@ def _deal_out(
         left_out += len(read) - len(rows)
         _refuse_nulls(rows, columns, n_rows)
         n_rows += len(read)
+        if tasks.text and not kept.all():
+            for names, name in ((tasks, columns[0]), (workers, columns[1])):
+                names.notice(whole.filter(~kept).column(name).unique().drop_null().tolist())
         if not len(rows):
             continue
         task, worker, label = (rows.column(name).combine_chunks() for name in columns[:3])

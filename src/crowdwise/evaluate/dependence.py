@@ -162,7 +162,7 @@ def place_truths(votes: Annotations, truth: GoldLike) -> Floats:
 
 
 def keep_raters(votes: Annotations) -> Annotations:
-    """Drop labels of weight 0, and judges without any other label, about whom nothing is known."""
+    """Drop labels of weight 0, and judges without any other label."""
     votes = drop_weightless(votes)
     busy = np.bincount(votes.worker, minlength=votes.n_workers) > 0
     if busy.all():

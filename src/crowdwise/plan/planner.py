@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from crowdwise.aggregate import BayesBag
-from crowdwise.annotations import Annotations
+from crowdwise.annotations import Annotations, drop_weightless
 from crowdwise.annotations.names import locate
 from crowdwise.base import Aggregator, at_least, between
 from crowdwise.base.params import check_params
@@ -117,7 +117,7 @@ class Planner(BaseEstimator):
             Known truths of some tasks. Their labels show how far the others can be trusted.
         """
         check_params(self)
-        votes = as_annotations(annotations)
+        votes = drop_weightless(as_annotations(annotations))
         if not votes.n_tasks or not votes.n_classes:
             fix = "declare them when the annotations are made, with tasks=[…] and classes=[…]"
             raise ParameterError(
@@ -141,6 +141,7 @@ class Planner(BaseEstimator):
             Class numbers of known truths, -1 for none.
         """
         check_params(self)
+        votes = drop_weightless(votes)
         refuse_misfit(posterior, votes)
         self.outlook_ = Outlook(votes, clamp(posterior, gold), gold)
         return self._see(Outlook(votes, posterior), self.outlook_.posterior, posterior)
