@@ -62,7 +62,7 @@ def test_promise_connect_a_token_that_cannot_be_sent_is_refused(token, monkeypat
     monkeypatch.setenv("LABEL_STUDIO_TOKEN", token)
     assert main([*WORDS, "pull", *WHERE]) == 2
     err = capsys.readouterr().err
-    assert "characters that no token has" in err
+    assert "characters that cannot be sent" in err
     assert token not in err
 
 

@@ -26,7 +26,7 @@ def test_every_bucket_belongs_to_the_rank_that_gets_its_rows(n_ranks):
     from crowdwise.spark import rows
 
     owner = {
-        bucket: rank for rank in range(n_ranks) for bucket in rows.numbers_of(rank, n_ranks, 8)
+        bucket: rank for rank in range(n_ranks) for bucket in rows.buckets_of(rank, n_ranks, 8)
     }
     assert owner == {bucket: bucket * n_ranks // 8 for bucket in range(8)}
 

@@ -100,7 +100,7 @@ class LabelStudio:
         self._access = ""
         answer = self.link.ask("POST", "/api/token/refresh/", {"refresh": self._token}, again=True)
         if not isinstance(answer, dict) or not isinstance(answer.get("access"), str):
-            raise strange("/api/token/refresh/", "an access token")
+            raise unexpected("/api/token/refresh/", "an access token")
         self._access = check_token(answer["access"])
 
     # -- annotations -------------------------------------------------------------------
@@ -129,7 +129,7 @@ class LabelStudio:
         path = f"/api/tasks?{words}&query={quote(json.dumps(query))}"
         answer = self.ask("GET", path)
         if not isinstance(answer, dict) or not isinstance(answer.get("tasks"), list):
-            raise strange("/api/tasks", "an object with a list of tasks")
+            raise unexpected("/api/tasks", "an object with a list of tasks")
         return list(answer["tasks"])
 
     def task(self, number: int) -> Task | None:
@@ -161,7 +161,9 @@ class LabelStudio:
         """Return the project as the server describes it."""
         answer = self.ask("GET", f"/api/projects/{self.project}/")
         if not isinstance(answer, dict):
-            raise strange(f"/api/projects/{self.project}/", "an object that describes the project")
+            raise unexpected(
+                f"/api/projects/{self.project}/", "an object that describes the project"
+            )
         return answer
 
     def find_control(self) -> Control:
@@ -258,14 +260,14 @@ class LabelStudio:
         return changed
 
 
-def strange(place: str, expected: str) -> ConnectError:
-    """Return the error for an answer that Label Studio would not give."""
+def unexpected(place: str, expected: str) -> ConnectError:
+    """Return the error for a response that Label Studio would not send."""
     return ConnectError(
         explain(
-            "The server's answer is not what Label Studio sends.",
+            "The server's response is not what Label Studio sends.",
             first=place,
             expected=expected,
-            fix="check the address, and that the server is a Label Studio of today",
+            fix="check the address, and that the server runs a current Label Studio",
         ),
         200,
     )
@@ -276,7 +278,7 @@ def check_token(token: str) -> str:
     if not (token.isascii() and token.isprintable()):
         raise ParameterError(
             explain(
-                "The token has characters that no token has.",
+                "The token has characters that cannot be sent.",
                 expected="letters, digits and signs on one line",
                 fix="copy it again from Account & Settings",
             )
@@ -288,13 +290,13 @@ def check_task(task: Any, after: int | None = None) -> Task:
     """Return the task, unless its numbers or lists are invalid; in a page, ids rise."""
     numbers = [task.get(name) for name in ("id", "total_annotations")] if is_object(task) else []
     if not numbers or not all(type(number) is int for number in numbers):
-        raise strange("a task", "an object with whole numbers as id and total_annotations")
+        raise unexpected("a task", "an object with whole numbers as id and total_annotations")
     if after is not None and task["id"] <= after:
-        raise strange(f"task {task['id']} after task {after}", "tasks in the order of their ids")
+        raise unexpected(f"task {task['id']} after task {after}", "tasks in the order of their ids")
     for name in ("annotations", "predictions"):
         given = [] if task.get(name) is None else task[name]
         if not isinstance(given, list) or not all(map(is_object, given)):
-            raise strange(f"{name} of task {task['id']}", "a list of objects")
+            raise unexpected(f"{name} of task {task['id']}", "a list of objects")
     return dict(task)
 
 
@@ -304,7 +306,7 @@ def check_controls(controls: Any) -> Json:
     for one in found.values():
         parts = [one.get("to_name"), one.get("labels")] if is_object(one) else [None]
         if not all(isinstance(part, list) for part in parts) or not parts[0] or "type" not in one:
-            raise strange("parsed_label_config", "controls with type, to_name and labels")
+            raise unexpected("parsed_label_config", "controls with type, to_name and labels")
     return found
 
 

@@ -79,7 +79,7 @@ class Link:
             raise ParameterError(
                 explain(
                     "The address of the server cannot be used.",
-                    expected="http://HOST:PORT or https://HOST, without name, password, ? and #",
+                    expected="http://HOST:PORT or https://HOST, without name, password, ? or #",
                     fix="write it like one of these",
                 )
             )

@@ -85,7 +85,7 @@ def read_event(body: bytes) -> Json:
     ):
         raise FormatError(
             explain(
-                "The request names no event.",
+                "The request does not name an event.",
                 expected='{"event": name, "data": …, "key": text} as JSON',
                 fix="send events with crowdwise.connect.webhooks.Webhook",
             )

@@ -22,11 +22,11 @@ from crowdwise.inference.engines.group import gather
 from crowdwise.inference.engines.ranks import CrowdNames, RankEngine
 from crowdwise.inference.engines.record import Record, Recorder
 from crowdwise.inference.engines.sockets import GroupError, SocketGroup
-from crowdwise.spark.rows import TASK, Batches, numbers_of, read_rows
+from crowdwise.spark.rows import TASK, Batches, buckets_of, read_rows
 from crowdwise.spark.tasks import (
-    column_of,
     keeps_tasks,
     leave_tasks,
+    name_column,
     pack_tasks,
     unpack_tasks,
 )
@@ -56,7 +56,7 @@ class Job:
 
 
 def fit_in_barrier(dealt: DataFrame, job: Job) -> tuple[Aggregator, DataFrame | None]:
-    """The fitted method, and a frame of what it keeps for each task, or None.
+    """Return the fitted method, and a frame of what it learned for each task, or None.
 
     ``dealt`` are the rows of each rank.
     """
@@ -70,7 +70,7 @@ def fit_in_barrier(dealt: DataFrame, job: Job) -> tuple[Aggregator, DataFrame | 
     except Exception:
         kept.unpersist()
         raise
-    kind, name = dealt.schema[TASK].dataType, column_of(method)
+    kind, name = dealt.schema[TASK].dataType, name_column(method)
     return method, unpack_tasks(kept.where(f"kind = '{TASKS}'"), kind, name)
 
 
@@ -85,7 +85,7 @@ def run_rank(job: Job) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
         found = fit_rank(job, batches, context)
         for part, (kind, content) in enumerate(found):
             if context.partitionId() and kind != TASKS:
-                continue  # all ranks have found the same
+                continue  # the same on all ranks
             columns = {"part": [part], "kind": [kind], "content": [content]}
             schema = pyarrow.schema(
                 [
@@ -104,7 +104,7 @@ def fit_rank(job: Job, batches: Batches, context: BarrierTaskContext) -> list[tu
     rank, infos = context.partitionId(), context.getTaskInfos()
     hosts = [info.address.rsplit(":", 1)[0].strip("[]") for info in infos]
     host = "127.0.0.1" if len(set(hosts)) == 1 else hosts[rank]
-    numbers = numbers_of(rank, job.n_ranks, job.n_buckets)
+    numbers = buckets_of(rank, job.n_ranks, job.n_buckets)
     rows = read_rows(batches, job.crowd, named=keeps_tasks(job.method))
     cells = rows.blocks(numbers)
     group = SocketGroup.meet(rank, len(infos), host, job.secret, context.allGather)
@@ -125,9 +125,10 @@ def fit_rank(job: Job, batches: Batches, context: BarrierTaskContext) -> list[tu
 def fit_method(
     method: Aggregator, engine: RankEngine, names: Sequence[pa.Array]
 ) -> list[tuple[str, bytes]]:
-    """The fitted method and its warnings; or what it refuses, which a restart would not fix.
+    """Fit and return the method, its warnings, and what it learned for each of the rank's tasks.
 
-    And what it keeps for each of the rank's own tasks, which have these names.
+    ``names`` are those of these tasks. An error of ours is returned alone: a restart would not
+    fix it.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -142,11 +143,11 @@ def fit_method(
         own = leave_tasks(method, engine)
         if names:
             kept = [(TASKS, content) for content in pack_tasks(names, own)]
-    said = [(WARNING, pickle.dumps((w.category, str(w.message)))) for w in caught]
+    warned = [(WARNING, pickle.dumps((w.category, str(w.message)))) for w in caught]
     dumps: Any = cloudpickle.dumps  # even for a class that only the driver can import
     content = dumps(method)
     parts = [content[i : i + CHUNK] for i in range(0, len(content), CHUNK)]
-    return [*said, *((MODEL, part) for part in parts), *kept]
+    return [*warned, *((MODEL, part) for part in parts), *kept]
 
 
 def take_result(rows: list[Row]) -> Aggregator:

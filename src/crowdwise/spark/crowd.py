@@ -15,7 +15,7 @@ from crowdwise.base import Aggregator
 from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.inference.engines.blocks import CELLS_PER_BLOCK, MOST_CELLS
 from crowdwise.inference.engines.ranks import CrowdNames
-from crowdwise.spark.rows import BUCKET, LABEL, TASK, WEIGHT, WORKER, is_nothing
+from crowdwise.spark.rows import BUCKET, LABEL, TASK, WEIGHT, WORKER, is_missing
 from crowdwise.spark.tasks import keeps_tasks
 from crowdwise.typing import Array, Ints
 
@@ -110,7 +110,7 @@ def survey(rows: DataFrame) -> Survey:
     counts = found.column("n").to_numpy()
     labels = np.array(found.column(LABEL).to_pylist(), dtype=object)
     words = _find_words(labels, counts)
-    out = [is_nothing(label) or label in words for label in labels.tolist()]
+    out = [is_missing(label) or label in words for label in labels.tolist()]
     kept = found.filter(~np.array(out, dtype=bool))
     _refuse_rows(found, kept)
     return _build(kept, words)
@@ -129,7 +129,7 @@ def _refuse_rows(found: pa.Table, kept: pa.Table) -> None:
     workers = zip(kept.column(WORKER).to_pylist(), counts, strict=True)
     bad = {
         TASK: int(np.sum(found.column("unnamed").to_numpy())),
-        WORKER: sum(count for name, count in workers if is_nothing(name)),
+        WORKER: sum(count for name, count in workers if is_missing(name)),
     }
     for role, number in bad.items():
         if number:

@@ -109,7 +109,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
     def _fit(self, dataset: DataFrame) -> CrowdAggregatorModel:
         form = self._form(dataset)
         check_method(self.method, form)
-        method = seeded(clone(self.method))
+        method = fix_seed(clone(self.method))
         method._validate_params()
         rows = self._columns().select(dataset)
         found = survey(rows)
@@ -234,8 +234,8 @@ class CrowdAggregatorModel(Model, CrowdParams, MLReadable[Any], MLWritable):
         return MethodReader(cls)
 
 
-def seeded(method: Aggregator) -> Aggregator:
-    """Return the method with a seed, which all ranks must share."""
+def fix_seed(method: Aggregator) -> Aggregator:
+    """Give the method a seed if it has none: all ranks must draw the same numbers."""
     if getattr(method, "random_state", 0) is None:
         method.set_params(random_state=secrets.randbelow(1 << 31))
     return method

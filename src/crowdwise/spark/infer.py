@@ -19,10 +19,10 @@ from crowdwise.spark.rows import (
     Batches,
     find_changes,
     gather_rows,
-    is_nothing,
+    is_missing,
     look_up,
 )
-from crowdwise.spark.tasks import column_of, hand_out, keeps_tasks
+from crowdwise.spark.tasks import hand_out, keeps_tasks, name_column
 from crowdwise.typing import Array, Floats
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ def infer_rows(
     """
 
     def infer(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for rows in whole_tasks(gather_rows(batches, ROWS_AT_ONCE)):
+        for rows in cut_between_tasks(gather_rows(batches, ROWS_AT_ONCE)):
             yield from infer_tasks(model, unknown_workers, names, rows)
 
     return infer
 
 
-def whole_tasks(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def cut_between_tasks(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Yield tables cut between two tasks."""
     import pyarrow
 
@@ -76,7 +76,7 @@ def infer_tasks(
         raise AnnotationError(explain(what, fix="leave them out: frame.dropna(subset=[…])"))
     votes = as_annotations(model, rows, np.cumsum(changes) - 1, len(place))
     if keeps_tasks(model):
-        model = hand_out(model, rows.column(column_of(model)).take(place).combine_chunks())
+        model = hand_out(model, rows.column(name_column(model)).take(place).combine_chunks())
     posterior = model.predict_proba(votes, unknown_workers=unknown_workers).to_numpy()
     chosen = model._choose(posterior)
     classes = pyarrow.array(model.classes_.tolist(), type=rows.column(LABEL).type)
@@ -119,7 +119,7 @@ def refuse_unknown(labels: pa.Array, code: Array, classes: Array) -> Array:
         return known
     words = find_words("auto", [])
     for name in set(labels.filter(~known).to_pylist()):
-        if not (is_nothing(name) or (isinstance(name, str) and is_word(name, words))):
+        if not (is_missing(name) or (isinstance(name, str) and is_word(name, words))):
             raise AnnotationError.unknown(
                 "label",
                 n_bad=int((~known).sum()),

@@ -48,12 +48,12 @@ def deal_out(placed: DataFrame, n_buckets: int, n_ranks: int) -> DataFrame:
     return placed.repartitionById(n_ranks, rank).sortWithinPartitions(*order)
 
 
-def numbers_of(rank: int, n_ranks: int, n_buckets: int) -> range:
+def buckets_of(rank: int, n_ranks: int, n_buckets: int) -> range:
     """Return the buckets of a rank."""
     return range(-(-rank * n_buckets // n_ranks), -(-(rank + 1) * n_buckets // n_ranks))
 
 
-def is_nothing(name: object) -> bool:
+def is_missing(name: object) -> bool:
     """Return whether a name is missing."""
     return name is None or (isinstance(name, float) and math.isnan(name))
 

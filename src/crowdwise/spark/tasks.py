@@ -24,12 +24,12 @@ NOBODY = -1  # stands for all tasks in a model that has left theirs behind
 
 
 def keeps_tasks(method: Aggregator) -> bool:
-    """Whether a method, as a class, has numbers for each task."""
+    """Return whether a method learns numbers for each task."""
     return getattr(type(method), "_task_rows", None) is not Aggregator._task_rows
 
 
 def leave_tasks(method: Aggregator, engine: Engine) -> Floats:
-    """Take the rows of a rank's tasks from a fitted method, which keeps the average alone."""
+    """Take the rows of a rank's tasks from a fitted method, which keeps only their average."""
     ((name, rows),) = method._task_rows().items()
     flat, first = rows.reshape(len(rows), -1), engine.own_tasks[0]
 
@@ -45,7 +45,7 @@ def leave_tasks(method: Aggregator, engine: Engine) -> Floats:
 
 
 def pack_tasks(names: Sequence[pa.Array], rows: Floats) -> Iterator[bytes]:
-    """Tasks and their rows, some at a time, as bytes."""
+    """Yield tasks and their rows, some at a time, as bytes."""
     import pyarrow
 
     lists = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(rows.ravel()), rows.shape[1])
@@ -59,7 +59,7 @@ def pack_tasks(names: Sequence[pa.Array], rows: Floats) -> Iterator[bytes]:
 
 
 def unpack_tasks(packed: DataFrame, kind: DataType, name: str) -> DataFrame:
-    """A frame with the task, of a Spark type, and a column of rows, from a column ``content``."""
+    """Return a frame of tasks, of a Spark type, and their rows, from a column ``content``."""
     from pyspark.sql import types as st
 
     def unpack(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -74,14 +74,14 @@ def unpack_tasks(packed: DataFrame, kind: DataType, name: str) -> DataFrame:
     return packed.select("content").mapInArrow(unpack, st.StructType(fields))
 
 
-def column_of(method: Aggregator) -> str:
-    """What the column of rows is called: as the attribute of the method, without its end."""
+def name_column(method: Aggregator) -> str:
+    """Name the column of rows after the method's attribute, without the underscore."""
     (name,) = method._task_rows()
     return str(name).rstrip("_")
 
 
 def hand_out(method: Aggregator, column: pa.Array) -> Aggregator:
-    """The method with the rows of some tasks, numbered from 0; without one, the average."""
+    """Return the method with the rows of some tasks, counted from 0; the average if missing."""
     ((name, average),) = method._task_rows().items()
     known = column.is_valid().to_numpy(zero_copy_only=False)
     rows = np.repeat(average, len(column), axis=0)
