@@ -12,6 +12,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tasks.csv").write_text("task,text,gold\na,one,yes\nb,two,\n")
     (tmp_path / "votes.csv").write_text("task,worker,label\na,ann,yes\nb,ann,no\nb,bob,no\n")
+    (tmp_path / "bytes.jsonl").write_bytes(b"\xff\xfe{}")
     return tmp_path
 
 
@@ -33,10 +34,12 @@ def serve_once(monkeypatch):
 
 def test_labels_and_tasks_begin_a_project(here, capsys, serve_once):
     status, _, err = run(capsys, "--project", "votes.csv", "--title", "Animals")
-    assert (status, err) == (0, "2 tasks, 3 labels, 2 classes\n")
+    assert (status, err) == (0, "2 tasks, 3 labels, 2 classes\nread as long\n")
     more = run(capsys, "--project", "tasks.csv", "--classes", "yes,no,maybe")
-    assert more[::2] == (0, "2 tasks, 3 labels, 3 classes\n")
-    assert run(capsys, "--project", "votes.csv")[2] == "2 tasks, 3 labels, 3 classes\n"
+    kept = "2 tasks stored before with other content, which is kept"
+    assert more[::2] == (0, f"2 tasks, 3 labels, 3 classes; {kept}\n")
+    again = run(capsys, "--project", "votes.csv")[2]
+    assert again == "2 tasks, 3 labels, 3 classes\nread as long\n"
     assert [config.host for config in serve_once] == ["127.0.0.1"] * 3
     assert (here / "crowdwise.db").is_file()
 
@@ -80,6 +83,7 @@ def test_a_log_is_written_and_replayed(here, capsys):
         ),
         (("--token", "ann:boss"), "NAME:ROLE"),
         (("--replay", "none.jsonl"), "none.jsonl cannot be read"),
+        (("--replay", "bytes.jsonl"), "bytes.jsonl cannot be read"),
     ],
 )
 def test_mistakes_are_explained(capsys, serve_once, words, message):

@@ -220,6 +220,47 @@ def test_a_log_that_was_tampered_with_is_refused(service, client, tmp_path):
     assert replay(Database(f"sqlite:///{tmp_path}/again.db"), log).seq == len(log)
 
 
+FORGED = {
+    "another type": lambda one: one | {"task": 5},
+    "no time": lambda one: one | {"at": float("nan")},
+    "a truth for a number": lambda one: one | {"turn": True},
+    "a body that is none": lambda one: one | {"body": []},
+    "a label twice": lambda one: one | {"seq": one["seq"] + 1, "turn": 1},
+    "another turn": lambda one: one | {"turn": 7},
+    "an unknown class": lambda one: one | {"label": "cow"},
+    "no worker": lambda one: one | {"worker": ""},
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_promise_service_a_forged_log_is_refused(service, client, tmp_path, change):
+    service.ask(AddLabels("lead", ROWS))
+    log = client.get("/api/events").text.splitlines(keepends=True)
+    forged = change(json.loads(log[-1]))
+    kept = log if forged["seq"] > len(log) else log[:-1]
+    with pytest.raises(crowdwise.errors.FormatError, match=r"(line|Event) \d(.|\n)*fix: "):
+        replay(Database(f"sqlite:///{tmp_path}/again.db"), [*kept, json.dumps(forged)])
+    for kind, other in {
+        "task": {"turn": 1},
+        "project": {"turn": 1, "body": {"classes": "dogcat"}},
+        "gold": {"task": "t1", "label": "cow"},
+    }.items():
+        first = next((json.loads(line) for line in log if json.loads(line)["kind"] == kind), {})
+        forged = json.loads(log[-1]) | first | {"kind": kind, "seq": len(log) + 1} | other
+        with pytest.raises(crowdwise.errors.FormatError, match="contradicts"):
+            replay(Database(f"sqlite:///{tmp_path}/again.db"), [*log, json.dumps(forged)])
+
+
+def test_promise_service_a_log_grants_no_access(people, tmp_path):
+    log = [json.loads(line) for line in people["root"].get("/api/events").text.splitlines()]
+    tokens = [one for one in log if one["kind"] == "token"]
+    for one in tokens:
+        one["body"] = {"digest": "0" * 64}
+    board = replay(Database(f"sqlite:///{tmp_path}/again.db"), map(json.dumps, log))
+    assert tokens
+    assert board.keys == {}
+
+
 def test_the_reference_lists_what_each_route_takes(client):
     page = client.get("/docs").text
     given = set(re.findall(r"<dt><code>(\w+)</code></dt><dd>query", page))

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 
 from crowdwise.cli.numbers import amount, count, port, share
 from crowdwise.cli.outcome import say
-from crowdwise.errors import FileError, MissingExtraError, ParameterError, explain
+from crowdwise.errors import (
+    CrowdwiseError,
+    FileError,
+    MissingExtraError,
+    ParameterError,
+    explain,
+)
 from crowdwise.typing import Json
 
 if TYPE_CHECKING:
@@ -85,7 +91,8 @@ def run(args: Namespace) -> int:
     with Service(args.database) as service:
         if args.token is not None or args.audit is not None:
             return do_once(args, service)
-        say(args, prepare(service, begin, list_changes(args)))
+        for note in (prepare(service, begin, list_changes(args)), *begin.notes):
+            say(args, note)
         images = args.images or (args.project.parent if args.project is not None else None)
         address = Address(args.host, args.port, args.certificate, args.private_key)
         serve(service, address, images, lambda url: say(args, f"serving on {url}  (Ctrl-C ends)"))
@@ -153,12 +160,12 @@ def replay_log(args: Namespace) -> int:
     try:
         with args.replay.open(encoding="utf-8") as lines:
             board = replay(Database(args.database), lines)
-    except OSError as error:
-        if isinstance(error, FileError):
+    except (OSError, UnicodeDecodeError) as error:
+        if isinstance(error, CrowdwiseError):
             raise
         raise FileError(
             explain(
-                f"{args.replay} cannot be read: {error.strerror or error}.",
+                f"{args.replay} cannot be read: {getattr(error, 'strerror', None) or error}.",
                 fix="check its path and permissions",
             )
         ) from error

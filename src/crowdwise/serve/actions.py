@@ -270,4 +270,5 @@ def check_name(what: str, name: str) -> None:
             f"A name of {plural(len(name), 'character')} cannot be used for a {what}.",
             found=repr(name[:40]),
             expected=f"1 to {LONGEST} printable characters",
+            fix=f"rename the {what}",
         )

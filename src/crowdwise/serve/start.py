@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 
-from crowdwise.errors import ParameterError, explain, plural
+from crowdwise.errors import ParameterError, explain, listing, plural
 from crowdwise.serve.actions import ChangeProject, IssueToken
 from crowdwise.serve.app import create_app
 from crowdwise.serve.guard import is_loopback
@@ -38,22 +38,43 @@ class Address:
 def prepare(service: Service, start: Start, changes: Json) -> str:
     """Store the initial content and changed settings; returns a summary of the project."""
     settings = service.board.settings
-    named = (*settings.classes, *changes.pop("classes", ()), *start.classes)
-    classes = tuple(dict.fromkeys(named))  # existing ones keep their places
-    service.ask(ChangeProject(ACTOR, replace(settings, **changes, classes=classes)))
-    for action in start.to_actions():
-        service.ask(action)
-    board = service.board
-    if len(board.tasks) and len(board.classes) < 2:
+    asked, board = changes.pop("classes", ()), service.board
+    known = tuple(dict.fromkeys((*settings.classes, *asked)))  # these keep their places
+    new = tuple(name for name in start.classes if name not in known)
+    if asked and new:
         raise ParameterError(
             explain(
-                f"The project has {plural(len(board.classes), 'class', 'classes')}.",
+                f"{plural(len(new), 'class', 'classes')} of the file not named by --classes.",
+                found=listing(list(new), 20),
+                expected=f"some of {listing(list(known), 20)}",
+                fix="correct these labels, or add them to --classes",
+            )
+        )
+    classes = known + new
+    if len(board.tasks) + len(start.tasks) and len(classes) < 2:
+        raise ParameterError(
+            explain(
+                f"The project has {plural(len(classes), 'class', 'classes')}.",
                 expected="two classes or more",
                 fix="name the classes, such as --classes yes,no",
             )
         )
+    start.check_names()  # before the first of them is stored
+    other = sum(
+        board.content[board.tasks.number[name]] != content
+        for name, content in start.tasks.items()
+        if content and name in board.tasks.number
+    )
+    service.ask(ChangeProject(ACTOR, replace(settings, **changes, classes=classes)))
+    for action in start.to_actions():
+        service.ask(action)
     tasks, labels = plural(len(board.tasks), "task"), plural(len(board.task), "label")
-    return f"{tasks}, {labels}, {plural(len(board.classes), 'class', 'classes')}"
+    found = f"{tasks}, {labels}, {plural(len(board.classes), 'class', 'classes')}"
+    if settings.classes and new:
+        found += f"; new: {listing(list(new), 20)}"
+    if other:
+        found += f"; {plural(other, 'task')} stored before with other content, which is kept"
+    return found
 
 
 def issue_token(service: Service, name: str, role: Role) -> str:
