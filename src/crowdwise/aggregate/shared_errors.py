@@ -22,8 +22,8 @@ MOST_CELLS = 20_000_000  # in all confusion matrices together
 LEAST_TASKS = 10
 FEW, MOST, WORK = 10, 20, 100_000  # crowds drawn for a fit, and annotations times crowds
 USUAL, SPREAD = 0.12, 0.06  # mean and spread of the correlation in real crowds, by their labels
-SHOWN = 0.07  # how much of it shows, on average
-ROUGH = 0.1  # how far off the part that shows may be, since errors are shared in many ways
+SHOWN = 0.07  # how much of it is visible, on average
+ROUGH = 0.1  # how far off the visible part may be, since errors are shared in many ways
 LEFT = 0.7  # part of it that counts; bags that differ account for the rest
 INDEPENDENT = 0.2  # crowds whose workers err independently: of 21 real ones, all are dependent
 
@@ -47,7 +47,7 @@ class SharedErrors(NamedTuple):
 
     @property
     def visible(self) -> float:
-        """Return the visible part of a correlation: inferred truths follow shared errors."""
+        """The visible part of a correlation: inferred truths follow shared errors."""
         more = self.together - self.drawn[: len(self.together)]
         return max(float(more.mean()) / USUAL, 0.0)
 
@@ -62,17 +62,17 @@ class SharedErrors(NamedTuple):
 class Dependence(NamedTuple):
     """The belief about a crowd's dependence."""
 
-    correlation: float  # expected, what bags leave of it
+    correlation: float  # expected, less what differing bags account for
     independent: float  # probability that workers err independently
-    shown: float  # probability that they do not, by what shows alone
+    shown: float  # probability that they do not, by the visible correlation alone
 
 
 def believe(shared: SharedErrors | None) -> Dependence:
     """Weigh independence against the dependence that real crowds have.
 
-    Only a part of a correlation shows, and less of it the fewer the labels: what is found is
-    divided by that part, and counts the less the smaller it is. Without a measurement, what was
-    believed beforehand.
+    Only a part of a correlation is visible, less with fewer labels: what is found is divided by
+    that part, and counts the less the smaller it is. Without a measurement, the prior belief is
+    returned.
     """
     if shared is None or not shared.error > 0:
         return Dependence(LEFT * (1.0 - INDEPENDENT) * USUAL, INDEPENDENT, 0.5)

@@ -1,4 +1,4 @@
-"""Assess a panel of judges: how many it is worth, who is redundant, how right it is.
+"""Assess a panel of judges: how many independent ones it is worth, and how accurate it is.
 
 crowdwise judges scores.csv --workers judges.csv
 crowdwise judges scores.csv --workers judges.csv --range 0,9 --cut 4.5 --gold gold.csv

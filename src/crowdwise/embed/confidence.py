@@ -233,7 +233,7 @@ class Renewal:
         joining = everyone[(tasks.label.cpu() < 0) & (label >= 0)]
         drawn = torch.cat([tasks.tasks, joining])
         if not tasks.sampler.allows(Pool.of(drawn, label, tasks.n_classes)):
-            return  # such as all of one class: keep the belief
+            return  # groups cannot be drawn, as if all tasks are of one class: keep the belief
         self.belief, self.values = belief, self.confidence.of(belief, self.votes.classes)
         tasks.tasks, tasks.label = drawn, label.to(tasks.device)
         tasks.confidence = torch.as_tensor(self.values, device=tasks.device).float()

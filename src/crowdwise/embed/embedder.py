@@ -214,9 +214,7 @@ class CrowdEmbedder(Embedder):
         device = pick_device(settings.device)
         for part in self.parts():
             part.check()
-        fresh = copy.copy(
-            self
-        )  # replaces this one once all is learned, so a failure changes nothing
+        fresh = copy.copy(self)  # replaces the model at the end, so that a failure changes nothing
         fresh.classes_, fresh.workers_, fresh.tasks_ = votes.classes, votes.workers, votes.tasks
         remember_features(fresh, features)
         fresh.search_ = fresh._choose(features, votes, known, rng)

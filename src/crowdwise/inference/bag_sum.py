@@ -21,8 +21,8 @@ STEADY = 0.001  # mean change of a task's probabilities that counts as none
 class BagSum:
     """Sum of the posteriors of fits to an engine.
 
-    Where these are arrays, they are added up as they come. Elsewhere only the fits are kept, and
-    their posteriors are made again, block by block, as often as they are asked for.
+    Arrays are added up as they come. Of other posteriors, only the fits are kept, and the rows
+    are computed again, block by block, whenever they are needed.
     """
 
     hidden: HiddenGold = NO_GOLD
@@ -33,7 +33,7 @@ class BagSum:
     unseen: Floats | None = None  # (truth, class): of fits to which it was hidden
 
     def add(self, number: int, posterior: Posterior) -> None:
-        """Add what fit ``number`` says."""
+        """Add the posterior of fit ``number``."""
         self.n_fits += 1
         if hasattr(posterior, "rows"):
             self.fills.append((number, posterior.rows))

@@ -20,10 +20,8 @@ ENOUGH = 20  # known truths of tasks with labels; fewer are never hidden
 class HiddenGold:
     """Gold classes in folds: fit number ``b`` of 1, 2, … does not see those of fold ``b % 5``.
 
-    Fit 0 sees all of them.
-
-    So every fit learns from most of the truths, and each of their tasks has posteriors that
-    its own truth did not influence. Folds do not depend on names or order.
+    Fit 0 sees all of them. So every fit learns from most of the truths, and each of their tasks
+    has posteriors that its own truth did not influence. Folds do not depend on names or order.
     """
 
     task: Ints  # task of each truth that is hidden at times
