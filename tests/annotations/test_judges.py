@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from crowdwise.annotations import Annotations
+from crowdwise.annotations.judges import parse
 from crowdwise.errors import CrowdwiseError
 
 
@@ -85,3 +86,8 @@ def test_a_score_that_is_not_finite_is_refused(score):
     with pytest.raises(CrowdwiseError, match="1 of 2 values of score cannot be used"):
         Annotations.from_codes([0, 1], [0, 0], [0, 1], score=[1.0, score])
     assert Annotations.from_codes([0, 1], [0, 0], [0, 1], score=[-1.0, 0.5]).score.min() == -1
+
+
+def test_text_that_python_alone_takes_for_a_number_is_none():
+    assert np.isnan([parse(name) for name in ("5_20", "1_0", "x", "nan", "inf")]).all()
+    assert [parse(name) for name in ("1e2", " 5 ", "-.5", 7)] == [100, 5, -0.5, 7]

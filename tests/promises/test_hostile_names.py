@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -251,3 +252,29 @@ def test_promise_15_a_file_name_that_is_no_text_can_be_named(tmp_path, capsys):
     path = os.fsdecode(bytes(tmp_path) + b"/votes\xff.csv")
     assert main(["aggregate", path]) == 1
     assert "votes\\udcff.csv" in capsys.readouterr().err
+
+
+MIXED = np.array([1, 2, 2.5, 2**53 + 1], dtype=object)
+
+
+@pytest.mark.parametrize("role", ["task", "worker", "label"])
+def test_promise_15_whole_numbers_beside_others_stay_whole_in_a_wide_table(role, tmp_path):
+    rows = [(f"t{i}", f"w{i % 2}", "x") for i in range(4)]
+    frame = pd.DataFrame(rows, columns=["task", "worker", "label"], dtype=object)
+    frame[role] = pd.Series(MIXED, dtype=object)
+    write_annotations(tmp_path / "wide.csv", as_annotations(frame), "wide")
+    back = read(tmp_path / "wide.csv", "wide").to_frame()
+    assert sorted(back[role]) == ["1", "2", "2.5", "9007199254740993"]
+
+
+def test_promise_15_names_that_are_not_read_back_are_reported(tmp_path):
+    same = pd.DataFrame({"task": ["1", "1.0", "2"], "worker": "w", "label": ["x", "y", "x"]})
+    with pytest.warns(UserWarning, match=r"become the same text(.|\n)*'1' and '1.0'"):
+        write_annotations(tmp_path / "votes.csv", as_annotations(same))
+    spaced = as_annotations({"t": {" ann": "x", "bob": "y"}, "u": {" ann": "x"}})
+    with pytest.warns(UserWarning, match=r"' ann' are read back without the spaces(.|\n)*fix: "):
+        write_annotations(tmp_path / "wide.csv", spaced, "wide")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_annotations(tmp_path / "votes.csv", spaced)
+        write_annotations(tmp_path / "votes.csv", as_annotations(same[::2]))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from crowdwise.annotations.names import is_number
 from crowdwise.screen import printable
 from crowdwise.typing import Array, Floats
 
@@ -10,8 +11,11 @@ MOST = 20  # classes shown
 
 def as_numbers(classes: Array) -> Floats | None:
     """Return the classes as finite numbers, or None if one of them is not a number."""
+    names = classes.tolist()
+    if any(isinstance(name, str) and not is_number(name.strip()) for name in names):
+        return None  # such as 5_20, which Python reads as 520
     try:
-        values = np.array([float(name) for name in classes.tolist()])
+        values = np.array([float(name) for name in names])
     except (TypeError, ValueError):
         return None
     return values if np.isfinite(values).all() else None

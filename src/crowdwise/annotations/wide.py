@@ -131,8 +131,18 @@ def to_matrix(table: Columns, missing: Any) -> pd.DataFrame:
     """Return class names in a tasks x workers frame, ``missing`` if there is no label."""
     grid = to_snorkel(table)
     names = np.append(table.classes.astype(object), missing)
-    frame = pd.DataFrame(names[grid], index=table.tasks, columns=table.workers)
-    return frame.rename_axis(index="task", columns="worker").infer_objects()
+    rows, columns = _as_index(table.tasks), _as_index(table.workers)
+    frame = pd.DataFrame(names[grid], index=rows, columns=columns)
+    frame = frame.rename_axis(index="task", columns="worker")
+    mixed = {int, float} <= set(map(type, table.classes.tolist()))  # 1 would be 1.0 beside 2.5
+    return frame if mixed else frame.infer_objects()
+
+
+def _as_index(names: Array) -> pd.Index:
+    """Make an index of names; of whole numbers beside others, pandas would make floats."""
+    index = pd.Index(names, tupleize_cols=False)
+    is_rounded = index.dtype.kind == "f" and names.dtype == object
+    return pd.Index(names, dtype=object, tupleize_cols=False) if is_rounded else index
 
 
 def to_dict(table: Columns) -> dict[Hashable, dict[Hashable, Hashable]]:

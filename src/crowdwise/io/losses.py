@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations.grouping import is_word
+from crowdwise.annotations.names import guard
 from crowdwise.annotations.table import Annotations
 from crowdwise.errors import explain, listing
+from crowdwise.io.values import parse_names
 from crowdwise.typing import Array, Names
 
 
@@ -29,15 +31,26 @@ def warn_about_words(classes: Array) -> None:
         warnings.warn(explain(fact, fix=fix), stacklevel=4)
 
 
+def warn_about_spaces(workers: Array) -> None:
+    """Warn that names of columns are read back without the spaces around them."""
+    texts = [name for name in workers.tolist() if isinstance(name, str)]
+    spaced = [name for name in texts if name != name.strip() and guard(name) != guard(name).strip()]
+    if spaced:
+        fact = f"Workers {listing(spaced)} are read back without the spaces around their names."
+        warnings.warn(explain(fact, fix="rename them, or write csv, json or parquet"), stacklevel=4)
+
+
 def warn_about_duplicates(names: Names, role: str) -> None:
-    """Warn that names of different types, such as 1 and "1", are the same as text."""
+    """Warn that names such as 1 and "1", or "1" and "1.0", are read back as the same."""
     values = np.asarray(names, dtype=object)
     own = values[~pd.isna(values)].tolist()
-    if len(set(map(type, own))) < 2:
+    kinds = set(map(type, own))
+    if len(kinds) < 2 and not (kinds == {str} and any(name.endswith(".0") for name in own)):
         return
-    by_text: dict[str, list[object]] = {}
-    for name in own:
-        by_text.setdefault(str(name), []).append(name)
+    texts = list(map(str, own))
+    by_text: dict[object, list[object]] = {}
+    for name, text in zip(own, parse_names(texts), strict=True):
+        by_text.setdefault(text, []).append(name)
     twins = [alike for alike in by_text.values() if len(alike) > 1]
     if twins:
         shown = " and ".join(map(repr, twins[0]))

@@ -26,7 +26,12 @@ from crowdwise.errors import (
 )
 from crowdwise.io.atomic import replace_file
 from crowdwise.io.digits import round_floats
-from crowdwise.io.losses import warn_about_duplicates, warn_about_losses, warn_about_words
+from crowdwise.io.losses import (
+    warn_about_duplicates,
+    warn_about_losses,
+    warn_about_spaces,
+    warn_about_words,
+)
 from crowdwise.io.values import guard_values
 from crowdwise.typing import Array
 
@@ -248,15 +253,20 @@ def _make_long_writer(
 
 def _write_wide(annotations: Annotations, file: IO[str]) -> None:
     warn_about_losses(annotations, "A wide table")
+    warn_about_spaces(annotations.workers)
     for role, names in _list_texts(annotations).items():
         warn_about_duplicates(names, role)
     quoting = _choose_quoting(*_list_texts(annotations).values())
     matrix = annotations.to_matrix(missing="")  # None would make floats of integers
     if changed := guard_values(annotations.classes):
         matrix = matrix.map(lambda label: changed.get(label, label))
-    tasks, workers = guard_values(annotations.tasks), guard_values(annotations.workers)
-    matrix = matrix.rename(index=tasks, columns=workers)
-    matrix.to_csv(file, lineterminator="\n", quoting=quoting)
+    for axis, names in ((0, annotations.tasks), (1, annotations.workers)):
+        if changed := guard_values(names):
+            guarded = [changed.get(name, name) for name in names.tolist()]
+            matrix = matrix.set_axis(
+                pd.Index(guarded, dtype=object, tupleize_cols=False), axis=axis
+            )
+    matrix.rename_axis(index="task").to_csv(file, lineterminator="\n", quoting=quoting)
 
 
 def _write_nested(annotations: Annotations, file: IO[str]) -> None:
