@@ -1,5 +1,7 @@
 """Random exports of every tool are read with nothing lost; `make fuzz` reads many more."""
 
+from pathlib import Path
+
 import pytest
 from exports import FOREIGN, WRITERS, Export, Pen, check, draw_export, read_as
 from exports.check import read_one
@@ -9,6 +11,7 @@ from crowdwise.io.formats import FORMATS
 from crowdwise.io.formats.refused import REFUSED
 
 SEEDS = range(30)  # times ten exports each
+TESTS = Path(__file__).parents[1] / "io" / "formats"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -56,11 +59,12 @@ def test_the_check_finds_tracebacks(monkeypatch):
     assert "traceback: ZeroDivisionError" in check(long(["1,a,x"]))
 
 
-def test_every_format_is_written_and_every_refusal():
+def test_every_format_is_written_or_has_tests_of_its_own_and_every_refusal_is_written():
     readings = [read_one(WRITERS[tool](Pen(seed))) for tool in WRITERS for seed in range(3)]
     read = {one.notes[0] for one in readings if isinstance(one, Annotations)}
     names = {note.removeprefix("read as ").split(",")[0] for note in read}
-    assert names == {form.name for form in FORMATS}
+    tested = {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")}
+    assert {form.name for form in FORMATS} - names <= tested
     assert {form.name for form in REFUSED} <= FOREIGN.keys()
 
 
