@@ -177,9 +177,7 @@ def take_series(data: nw.DataFrame[Any], name: str) -> pd.Series:
         dtype: Any = pd.api.types.pandas_dtype(str(column.dtype))  # floats would round ids
         native = pd.Series(dtype.__from_arrow__(column.to_arrow()))
     elif not isinstance(native, pd.Series):
-        native = (
-            native.to_pandas()
-        )  # narwhals' own conversion loses gaps in categories, and time zones
+        native = native.to_pandas()  # narwhals' own loses gaps in categories, and time zones
     return native.reset_index(drop=True)
 
 

@@ -82,9 +82,8 @@ def as_names(values: Names) -> Array:
             )
         )
     if array.dtype.kind == "U" and not isinstance(values, np.ndarray):
-        array = np.array(
-            list(values), dtype=object
-        )  # keeps 1 and "1" apart, as well as "a\0" and "a"
+        # Objects keep 1 and "1" apart, as well as "a\0" and "a".
+        array = np.array(list(values), dtype=object)
     if array.dtype.kind == "f" and np.all(np.isfinite(array)):
         whole = np.all((np.abs(array) < EXACT) & (np.mod(array, 1) == 0))
         return array.astype(np.int64) if whole else array

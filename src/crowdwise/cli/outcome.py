@@ -41,9 +41,8 @@ def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
             sys.stderr.write(printable(traceback.format_exc()))
         print(printable(f"crowdwise: {explain_error(error)}"), file=sys.stderr)
         _close_quietly()
-        return (
-            2 if isinstance(error, ParameterError) else 1
-        )  # parameters come from the command line
+        of_command = isinstance(error, ParameterError)  # whose flags give the parameters
+        return 2 if of_command else 1
 
 
 def report_interrupt() -> int:

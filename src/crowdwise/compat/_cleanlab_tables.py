@@ -125,10 +125,8 @@ def annotator_table(
         },
         index=wide.annotators,
     )
-    if quality is not None:
-        table.loc[np.isnan(with_others), "annotator_quality"] = (
-            np.nan
-        )  # without others on any example
+    if quality is not None:  # unknown for whoever shares no example with others
+        table.loc[np.isnan(with_others), "annotator_quality"] = np.nan
     return table.sort_values(["annotator_quality", "agreement_with_consensus"])
 
 

@@ -12,10 +12,8 @@ from crowdwise.evaluate import fleiss_kappa
 from crowdwise.simulate.crowds import CrowdOptions, SimulatedCrowd, simulate_crowd
 from crowdwise.typing import RandomState
 
-LEVELS = (
-    np.log(1e-2),
-    np.log(1e2),
-)  # of the common factor of difficulty, from very easy to very hard
+# Of the logarithm of the common factor of difficulty, from very easy to very hard.
+LEVELS = (np.log(1e-2), np.log(1e2))
 
 
 def crowd_with_kappa(

@@ -30,9 +30,8 @@ def relations(files: Files) -> PublishedTables:
     rows = judgments(files)
     known = {relation: ground_truth(files, relation) for relation in ("cause", "treat")}
     texts = pd.concat([known["cause"].rename(columns={"sentence": "text"}), sentences(rows)])
-    texts = (
-        texts.groupby(level=0).last().loc[:, ["text", "term1", "term2"]]
-    )  # a worker saw the last
+    shown = texts.groupby(level=0).last()  # a worker saw the last
+    texts = shown.loc[:, ["text", "term1", "term2"]]
     texts["in_ground_truth"] = texts.index.isin(known["cause"].index).astype(int)
     texts["has_worker_labels"] = texts.index.isin(rows["task"]).astype(int)
     kept = ["expert", "test_partition", "baseline", "sentence_relation_score", "UMLS_seed_relation"]
