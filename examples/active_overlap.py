@@ -1,4 +1,4 @@
-"""Which tasks of a labeling tool need another label? Overlap that follows the doubt.
+"""Active overlap in a labeling tool: more labels for the tasks that are uncertain.
 
 `crowdwise connect label-studio overlap` does this with a project of Label Studio, and `serve`,
 its ML backend, after every annotation. Here a simulated crowd answers.
