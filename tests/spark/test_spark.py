@@ -24,9 +24,11 @@ from pyspark.sql import SparkSession
 
 from crowdwise import aggregate
 from crowdwise.cli import main
-from crowdwise.errors import AnnotationError, ParameterError
+from crowdwise.errors import AnnotationError, FileError, ParameterError
+from crowdwise.io import read
 from crowdwise.spark import CrowdAggregator, CrowdAggregatorModel
 from crowdwise.spark import crowd as spark_crowd
+from crowdwise.spark.files import read_files
 
 pytestmark = pytest.mark.spark
 EIGHT_STEPS = {"max_iter": 8, "tol": 0.0}
@@ -279,6 +281,64 @@ def test_the_command_line_labels_files(votes, tmp_path):
     expected = aggregate.Wawa().fit(votes).labels_
     assert labels.loc[expected.index].tolist() == expected.tolist()
     assert len(pd.read_parquet(out / "workers")) == votes["worker"].nunique()
+
+
+TEXTS = {
+    "leading zeros": "01,a,x\n1,a,y\n2,b,x\n",
+    "whole numbers": "1.0,7,1.0\n1,8,2\n2,7,NA\n",
+    "quotes": '"a""b",7,"x,y"\nt,w7,x\n',
+    "formulas": "'=1,'+b,x\n''=1,w,'@y\nt,-1.5,x\n",
+    "formulas of others": "'=1,a,x\n=1,b,x\n",
+    "words": "True,a,true\nNA,null,false\n",
+    "a header among them": "1,a,x\ntask,worker,label\n1,b,y\n",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.filterwarnings("ignore:.*left out|.*taken as missing:UserWarning")
+def test_promise_spark_text_is_read_by_the_same_rules(spark, tmp_path, text):
+    path = tmp_path / "votes.csv"
+    path.write_text(f"task,worker,label\n{text}")
+    found = read_files(spark, str(path), {name: name for name in ("task", "worker", "label")})
+    rows = [list(row) for row in found.where("label IS NOT NULL").collect()]
+    expected = read(path).to_frame().to_numpy(dtype=object).tolist()
+    assert sorted(map(repr, rows)) == sorted(map(repr, expected))
+
+
+@pytest.mark.parametrize("rows", ["1,a\n", "1,a,x,y\n", '"1\n2",a,x\n'])
+def test_promise_spark_rows_unlike_the_header_are_refused(spark, tmp_path, rows):
+    path = tmp_path / "votes.csv"
+    path.write_text(f"task,worker,label\n1,a,x\n{rows}")
+    with pytest.raises(FileError, match=r"not match the header of .*votes.csv(.|\n)*fix: "):
+        read_files(spark, str(path), {name: name for name in ("task", "worker", "label")})
+
+
+@pytest.mark.usefixtures("spark")
+def test_promise_spark_weights_are_found_and_nothing_is_written_over(tmp_path, capsys):
+    path, out = tmp_path / "votes.csv", tmp_path / "out"
+    path.write_text("task,worker,label,Weight\n1,a,x,1\n1,b,y,5\n1,c,z,0\n2,a,x,1\n2,b,y,.1\n")
+    words = ["aggregate", str(path), "--engine", "spark", "--method", "MajorityVote", "--quiet"]
+    assert main([*words, "-o", str(out)]) == 0
+    labels = pd.read_parquet(out / "labels").set_index("task")["label"]
+    assert labels.to_dict() == {1: "y", 2: "x"}
+    before = sorted(out.rglob("*"))
+    assert main([*words, "-o", str(out)]) == 2
+    assert "out/labels exists, and would be overwritten" in capsys.readouterr().err
+    assert sorted(out.rglob("*")) == before
+    path.write_text("task,worker,label,proba_x,proba_y\n1,a,x,.1,.9\n")
+    assert main([*words, "-o", str(tmp_path / "other")]) == 1
+    assert "Probabilities of classes cannot be fitted on Spark" in capsys.readouterr().err
+
+
+def test_promise_10_on_spark_a_label_of_weight_zero_may_name_an_unknown_class(spark):
+    columns = "task string, worker string, label string, weight double"
+    rows = [("t", "a", "x", 1.0), ("t", "b", "y", 1.0), ("t", "c", "z", 0.0)]
+    model = CrowdAggregator(aggregate.OneCoin(), weightCol="weight").fit(
+        spark.createDataFrame(rows, columns)
+    )
+    found = labels_of(model.transform(spark.createDataFrame(rows, columns)))
+    expected = labels_of(model.transform(spark.createDataFrame(rows[:2], columns)))
+    pd.testing.assert_frame_equal(found, expected)
 
 
 def test_what_cannot_be_read_is_one_clear_error(frame):

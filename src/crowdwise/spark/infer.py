@@ -96,9 +96,12 @@ def as_annotations(model: Aggregator, rows: pa.Table, task: Array, n_tasks: int)
     label = look_up(columns[LABEL], model.classes_)
     worker = look_up(columns[WORKER], model.workers_)
     weight = rows.column(WEIGHT).to_numpy() if WEIGHT in rows.column_names else None
-    counts = refuse_unknown(columns[LABEL], label, model.classes_)
-    if weight is not None:
-        counts &= weight > 0
+    asked = np.ones(len(label), dtype=bool) if weight is None else weight != 0
+    counts = asked & refuse_unknown(columns[LABEL], label, model.classes_, asked)
+    if weight is not None and not ((weight > 0) & np.isfinite(weight))[counts].all():
+        what = "The weight is missing, negative or infinite in some rows."
+        fix = "leave them out, or give them a weight of 0"
+        raise AnnotationError(explain(what, expected="numbers of 0 or more", fix=fix))
     if columns[WORKER].filter(pyarrow.array(counts)).null_count:
         what = "The worker is missing in some rows that have a label."
         raise AnnotationError(explain(what, fix="leave them out: frame.dropna(subset=[…])"))
@@ -112,17 +115,21 @@ def as_annotations(model: Aggregator, rows: pa.Table, task: Array, n_tasks: int)
     )  # fmt: skip
 
 
-def refuse_unknown(labels: pa.Array, code: Array, classes: Array) -> Array:
-    """Return which labels are classes; refuse those that are neither classes nor missing."""
+def refuse_unknown(labels: pa.Array, code: Array, classes: Array, asked: Array) -> Array:
+    """Return which labels are classes; refuse those that are neither classes nor missing.
+
+    Only labels that are ``asked`` about have to be known.
+    """
     known = code >= 0
-    if known.all():
+    strange = asked & ~known
+    if not strange.any():
         return known
     words = find_words("auto", [])
-    for name in set(labels.filter(~known).to_pylist()):
+    for name in set(labels.filter(strange).to_pylist()):
         if not (is_missing(name) or (isinstance(name, str) and is_word(name, words))):
             raise AnnotationError.unknown(
                 "label",
-                n_bad=int((~known).sum()),
+                n_bad=int(strange.sum()),
                 n_rows=len(known),
                 first=f"label={name!r}",
                 known=list(classes),
