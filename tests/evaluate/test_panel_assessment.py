@@ -84,8 +84,9 @@ def test_prices_of_all_and_of_those_who_are_needed():
     assert_allclose(costs["per_correct_label"], costs["per_task"] / costs["accuracy"])
     alone = assess_panel(votes, prices=prices).costs
     assert alone["per_correct_label"].isna().all()
-    with pytest.raises(CrowdwiseError, match="1 of 6 judges have no price"):
-        assess_panel(votes, prices=prices.iloc[:5])
+    for bad in (prices.iloc[:5], prices.where(prices.index > 0, np.inf)):
+        with pytest.raises(CrowdwiseError, match="1 of 6 judges have no price"):
+            assess_panel(votes, prices=bad)
 
 
 def test_advice_names_who_declined_and_who_guesses():

@@ -13,7 +13,7 @@ from crowdwise.aggregate import JudgePanel
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
 from crowdwise.annotations.order import as_numbers
-from crowdwise.errors import ParameterError, explain
+from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.evaluate.dependence import LEAST_TASKS, Dependence, dependence, keep_raters
 from crowdwise.evaluate.gold_estimate import (
     LEAST_GOLD,
@@ -200,7 +200,7 @@ def take_prices(votes: Annotations, prices: Mapping[Hashable, float] | pd.Series
     """Return the price of a label by each judge; none may be missing."""
     given = prices if isinstance(prices, pd.Series) else pd.Series(dict(prices), dtype=object)
     own = pd.to_numeric(given.reindex(pd.Index(votes.workers, tupleize_cols=False)), "coerce")
-    bad = ~(own >= 0).to_numpy(dtype=bool)
+    bad = ~((own >= 0) & (own < np.inf)).to_numpy(dtype=bool)
     if bad.any():
         raise ParameterError(
             explain(
@@ -244,7 +244,7 @@ def estimate_number(
             raise ParameterError(
                 explain(
                     f"There is no class {chosen!r}.",
-                    expected=f"one of {list(votes.classes)}",
+                    expected=f"one of {listing(votes.classes.tolist())}",
                     fix="check the spelling of the class",
                 )
             )

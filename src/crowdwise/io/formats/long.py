@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from crowdwise.annotations.grouping import WORDS
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import ReadOptions, Table
 from crowdwise.io.recognize import (
@@ -47,6 +48,7 @@ def _find_facts(table: Table, roles: dict[str, str]) -> pd.DataFrame | None:
     if not names:
         return None
     rows = table.frame([roles["worker"], *names]).astype(object).drop_duplicates()
+    rows[names] = rows[names].where(~rows[names].isin(WORDS))
     by_worker = rows.dropna(subset=roles["worker"]).groupby(roles["worker"], sort=False)
     kept = [name for name in names if (by_worker[name].nunique() < 2).all()]
     return by_worker[kept].first() if kept else None
