@@ -1,9 +1,16 @@
 """How crowds are played back for the tables of what planners save."""
 
 import pandas as pd
+from numpy.testing import assert_allclose
 
-from crowdbench.tables.routing import Frugal, Way, compare, follow, labels_to_reach
-from crowdwise.datasets import Crowd
+from crowdbench.tables.routing import (
+    Frugal,
+    Played,
+    Way,
+    compare,
+    follow,
+    labels_to_reach,
+)
 from crowdwise.plan import Planner
 from crowdwise.simulate import OneCoinWorker, replay, simulate_crowd
 
@@ -15,7 +22,8 @@ def draw():
     return made.annotations, truth
 
 
-def test_frugal_plans_are_those_of_the_default():
+def test_frugal_plans_are_those_of_the_default(monkeypatch):
+    monkeypatch.setattr("crowdbench.tables.routing.DEPENDENCE", None)  # to be measured
     votes, truth = draw()
     usual, frugal = (
         replay(votes, truth, planner, batch=0.5, random_state=0)
@@ -27,9 +35,9 @@ def test_frugal_plans_are_those_of_the_default():
 def test_answers_are_inferred_now_and_then(monkeypatch):
     votes, truth = draw()
     monkeypatch.setattr("crowdbench.tables.routing.N_ORDERS", 1)
-    whole = follow(Way(), Crowd("drawn", votes, None, truth=truth), 0)
+    whole = follow(Way(), Played("drawn", votes, truth), 0)
     monkeypatch.setattr("crowdbench.tables.routing.N_LOOKS", 4)
-    part = follow(Way(), Crowd("drawn", votes, None, truth=truth), 0)
+    part = follow(Way(), Played("drawn", votes, truth), 0)
     assert len(part) < len(whole)
     pd.testing.assert_series_equal(part, whole[part.index])
 
@@ -41,4 +49,5 @@ def test_labels_are_counted_up_to_the_same_accuracy():
     found = compare(better, alike)
     assert found["accuracy at 100%"] == 0.9
     assert 0.7 < found["labels"] < 0.8
+    assert_allclose(found["gain"], (0.09 + 0.1 + 0.09) / 3)
     assert compare(alike, alike)["labels"] == 1.0

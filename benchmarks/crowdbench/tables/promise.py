@@ -7,8 +7,7 @@ from functools import partial
 from sklearn.base import BaseEstimator
 
 from crowdbench.table import Column, Row, Table
-from crowdbench.tables.routing import SETS, load
-from crowdwise.datasets import Crowd
+from crowdbench.tables.routing import SETS, Played, load
 from crowdwise.plan import Planner
 from crowdwise.simulate import replay
 
@@ -28,7 +27,7 @@ def make(target: float, n_gold: int, _column: str) -> Promised:
     return Promised(target, n_gold)
 
 
-def play(model: Promised, data: Crowd, seed: int) -> dict[str, float]:
+def play(model: Promised, data: Played, seed: int) -> dict[str, float]:
     """Label until all tasks are done or none is left; whether all that was promised came true."""
     n_gold, n_tasks = min(model.n_gold, data.annotations.n_tasks // 2), data.annotations.n_tasks
     course = replay(
