@@ -115,3 +115,9 @@ def test_gold_labels_that_are_not_used_are_counted(read, capsys, truth, word):
     args = Namespace(gold=None, gold_file=None, quiet=False)
     assert gold_to_learn_from(args, table) is None
     assert f"COLUMN learns from {word}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("classes", ["no,yes,", "no,,yes", "", " "])
+def test_promise_20_every_class_has_a_name(files, fails, classes):
+    message = fails("aggregate", files.votes, "--classes", classes, status=2)
+    assert "has a class without a name" in message

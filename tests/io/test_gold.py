@@ -29,7 +29,16 @@ def test_names_are_compared_as_text(votes, file, gold):
     known = add_gold_file(votes, file("question,truth\n1,1\nx,0\n3,0\n2,\n"))
     assert gold(known) == {1: 1, 3: 0}
     assert known.label.tolist() == votes.label.tolist()
-    assert known.notes[-1].startswith("gold of 2 tasks from ")
+    assert known.notes[-2].startswith("gold of 2 tasks from ")
+    assert known.notes[-1] == "truths of other tasks not used: 1"
+
+
+def test_promise_09_truths_that_are_not_used_are_counted(votes, file):
+    known = add_gold_file(votes, file("task,label\n1,1\n,0\n,1\n,\nx,0\ntask,label\n9,\n"))
+    assert known.notes[-2:] == (
+        "truths without a task not used: 2",
+        "truths of other tasks not used: 2",
+    )
 
 
 @pytest.mark.parametrize(

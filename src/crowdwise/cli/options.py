@@ -96,7 +96,7 @@ def read_input(args: Namespace) -> "Annotations":
     source: Any = sys.stdin.buffer if args.annotations == "-" else args.annotations
     options = {name: getattr(args, name) for name in (*COLUMNS, "question", "repeats", "rejected")}
     if args.classes is not None:
-        options["classes"] = parse_names(args.classes.split(","))
+        options["classes"] = parse_names(split_classes(args.classes))
     if args.missing is not None:
         options["missing"] = args.missing
     if args.gold_file is None and args.gold is not None and Path(args.gold).is_file():
@@ -116,6 +116,20 @@ def read_input(args: Namespace) -> "Annotations":
             "--repeats first, last or majority keeps one",
         )
     return annotations
+
+
+def split_classes(text: str) -> list[str]:
+    """Split the value of --classes; a class has a name."""
+    names = text.split(",")
+    if not all(name.strip() for name in names):
+        raise ParameterError(
+            explain(
+                f"--classes {text!r} has a class without a name.",
+                expected="names between commas, such as yes,no",
+                fix="remove the comma, or name the class",
+            )
+        )
+    return names
 
 
 def add_feature_options(parser: ArgumentParser, *, required: bool = False) -> None:

@@ -192,7 +192,12 @@ def _read_known(
         fact = f"No truth in {document.name} is for a task of the annotations."
         raise explain_no_shared_task(fact, np.asarray(tasks[given].unique()), annotations.tasks)
     kept = truths[known].remove_unused_categories()
-    return document.name, place[known], kept, note_words(words, "truths")
+    notes = list(note_words(words, "truths"))
+    bare = tasks.codes < 0
+    for what, rows in (("without a task", bare), ("of other tasks", ~bare & (place < 0))):
+        n = int((given & rows).sum())
+        notes += [f"truths {what} not used: {n:,}"] if n else []
+    return document.name, place[known], kept, tuple(notes)
 
 
 def _read_pairs(
