@@ -13,13 +13,17 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from numpy.testing import assert_allclose
 from torch import distributed
 
 from crowdwise import load
 from crowdwise.learn import EM, LIA, MLP, CrowdClassifier, MaxMIG, PerTask, SpeeLFC, checkpoints
+from crowdwise.nets import batches, loop
+from crowdwise.nets.batches import as_data, count_parts
 from crowdwise.nets.ensemble import Ensemble
-from crowdwise.nets.loop import Single
+from crowdwise.nets.features import as_features
+from crowdwise.nets.loop import Alone, Single
 from crowdwise.nets.mapped import MappedRows
 from crowdwise.nets.training import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
@@ -131,6 +135,55 @@ def test_two_processes_learn_what_one_learns(ranks, tmp_path):
             found = np.load(tmp_path / f"{name}-{rank}.npz")
             for key, value in expected.items():
                 assert_allclose(found[key], value, atol=1e-5, err_msg=f"{name} {key} {rank}")
+
+
+def test_at_the_optimum_threads_and_processes_change_no_bit(ranks, tmp_path, monkeypatch):
+    code = (
+        "from crowdwise.nets import batches\n"
+        "batches.LEAST_TASKS = 32\n"
+        "X, votes = crowd()\n"
+        "found = answers(SpeeLFC(penalty=1e-4, prior=0.03, random_state=0).fit(X, votes), X)\n"
+        "np.savez(os.environ['RANK'], **found)\n"
+    )
+    ended, said = ranks(tmp_path, code)
+    assert ended == 0, said
+    monkeypatch.setattr(batches, "LEAST_TASKS", 32)
+    monkeypatch.setattr(loop, "WORTH_SHARING", 0)  # all threads at work
+    X, votes = crowd()
+    known = torch.get_num_threads()
+    for n_threads in (1, 2, 3):
+        torch.set_num_threads(n_threads)
+        try:
+            model = SpeeLFC(penalty=1e-4, prior=0.03, random_state=0).fit(X, votes)
+        finally:
+            torch.set_num_threads(known)
+        for rank in (0, 1):
+            found = np.load(tmp_path / f"{rank}.npz")
+            for key, value in answers(model, X).items():
+                rtol = 1e-12 if key == "c" else 0.0  # matrices are counted afterward
+                assert_allclose(found[key], value, rtol, err_msg=f"{key} {n_threads}")
+
+
+def test_parts_depend_on_the_data_alone():
+    X, votes = crowd()
+    data = as_data(as_features(X), votes, None, torch.device("cpu"))
+    assert [count_parts(n, 10) for n in (0, 100, 8191, 8192, 20_000, 10**6)] == [1, 1, 1, 2, 4, 8]
+    assert count_parts(1000, 8192) == 4  # wide features
+    assert count_parts(10**7, 300) == 64  # as much as fits into memory at once
+    for n_parts in (1, 4):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(batches, "LEAST_TASKS", 300 // n_parts)
+            whole = [part.task.tolist() for part in data.fixed_parts()]
+            assert len(whole) == n_parts
+            for size in (2, 4, 8):
+                each = [
+                    list(replace(data, ranks=Alone(r, size)).fixed_parts()) for r in range(size)
+                ]
+                cut = [part.task.tolist() for own in each for part in own if len(part.task)]
+                assert cut == whole
+                leaders = [part.leads for own in each for part in own]
+                assert sum(leaders) == 1
+                assert all(own[-1].ends and not any(p.ends for p in own[:-1]) for own in each)
 
 
 KILL = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from crowdwise.nets.training import Training
 from crowdwise.typing import Array, Ints
 
 PART = 1 << 26  # numbers in the features of tasks that are processed together
+LEAST_TASKS, LEAST, MOST_PARTS = 4096, 1 << 20, 8  # tasks or numbers in one of several parts
 COLUMNS = ("x", "task", "at", "worker", "label", "weight")
 
 
@@ -150,12 +152,36 @@ class CrowdData:
             yield self.labeled() if labeled else self.whole()
             return
         own = self.ranks.part(len(tasks))
-        for first in range(own.start, max(own.stop, own.start + 1), size):
-            stop = min(first + size, own.stop)
+        starts = range(own.start, max(own.stop, own.start + 1), size)
+        yield from self._cut(tasks, [*starts, own.stop], leads=self.ranks.rank == 0)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the features of all tasks may be held at once."""
+        return self.n_tasks * int(np.prod(self.features.shape)) <= PART
+
+    def fixed_parts(self) -> Iterator[Batch]:
+        """Yield this process's share of parts that depend on the data alone.
+
+        So their sums, added up in pairs, are the same in one process and in two, four or eight.
+        """
+        tasks = torch.arange(self.n_tasks, device=self.device)
+        n = count_parts(len(tasks), int(np.prod(self.features.shape)))
+        if not self.divides or (self.ranks.size == 1 and n == 1):
+            yield self.whole()
+            return
+        own = self.ranks.part(n)
+        cuts = [len(tasks) * number // n for number in range(own.start, own.stop + 1)]
+        cuts = cuts if len(cuts) > 1 else 2 * cuts  # nothing, if there are more processes
+        yield from self._cut(tasks, cuts, leads=own.start == 0 and own.stop > 0)
+
+    def _cut(self, tasks: Tensor, cuts: list[int], *, leads: bool) -> Iterator[Batch]:
+        """Yield the tasks between cuts; the first part may lead."""
+        for first, stop in pairwise(cuts):
             before = int(self.indptr[tasks[first]]) if first < len(tasks) else self.n_annotations
-            leads = self.ranks.rank == 0 and first == own.start
-            every = Every(self.task, self.weight, before, leads, stop >= own.stop)
+            every = Every(self.task, self.weight, before, leads, stop == cuts[-1])
             yield replace(self.of_tasks(tasks[first:stop]), every=every)
+            leads = False
 
     def undivided(self) -> CrowdData:
         """Return the same data undivided, for losses that do not add up over parts."""
@@ -276,6 +302,13 @@ class CrowdData:
             label=self.label[keep],
             weight=self.weight[keep],
         )
+
+
+def count_parts(n_tasks: int, width: int) -> int:
+    """Return a power of two: parts that fit into memory, and have many tasks each if few do."""
+    needed = max(-(-n_tasks * width // PART), 1)
+    worth = max(min(max(n_tasks // LEAST_TASKS, n_tasks * width // LEAST), MOST_PARTS), 1)
+    return int(max(1 << (needed - 1).bit_length(), 1 << (worth.bit_length() - 1)))
 
 
 def class_odds(data: CrowdData, class_weight: str | ArrayLike) -> Tensor:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 from torch.func import functional_call, stack_module_state, vmap
 
-from crowdwise.nets.loop import SHARED, Single, gather
+from crowdwise.nets.batches import Batch, CrowdData
+from crowdwise.nets.loop import SHARED, Single, add_in_pairs, gather
 from crowdwise.nets.modules import SideBySide
-from crowdwise.nets.objective import BatchT, Data, ObjectiveT
+from crowdwise.nets.objective import BatchT, ObjectiveT
 
 
 class Ensemble(Single[ObjectiveT]):
@@ -41,6 +44,13 @@ class Ensemble(Single[ObjectiveT]):
         run = vmap(one, in_dims=(0, self.axes), randomness="different")
         return run(self.parameters, self.buffers)
 
+    def twin(self) -> Self:
+        """Return the same parameters in a template that another thread may run."""
+        other, own = copy.copy(self), self.template
+        tensors = {id(one): one for one in (*own.parameters(), *own.buffers())}
+        other.template = copy.deepcopy(own, dict(tensors))  # a memo of what is not copied
+        return other
+
     @torch.no_grad()
     def set_target(self, target: Tensor) -> None:
         self.buffers["target"].copy_(target)
@@ -62,22 +72,23 @@ class Ensemble(Single[ObjectiveT]):
 
 
 class AllTasks:
-    """Steps over all tasks of some data; a single part is fetched only once."""
+    """Steps over all tasks of some data, in parts that depend on the data alone.
 
-    def __init__(self, data: Data[Any]) -> None:
+    The parts are worked on in threads, each by a single one, and added up in pairs. So results
+    are the same bits on any number of threads, and in two, four or eight processes.
+    """
+
+    def __init__(self, data: CrowdData) -> None:
         self.data = data
-        self.kept: list[Any] = []
+        self.kept: list[Batch] = []
 
-    def __iter__(self) -> Iterator[Any]:
-        if self.kept:
-            yield from self.kept
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield the parts; those that fit into memory together are fetched only once."""
+        if not self.data.fits:
+            yield from self.data.fixed_parts()
             return
-        first, n = None, 0
-        for batch in self.data.parts():
-            first, n = batch, n + 1
-            yield batch
-        if n == 1:
-            self.kept = [first]
+        self.kept = self.kept or list(self.data.fixed_parts())
+        yield from self.kept
 
     def slopes(
         self, ensemble: Single[Any], step: Callable[[Any, Any], Tensor], free: Sequence[Tensor]
@@ -90,18 +101,16 @@ class AllTasks:
             cut = torch.split(known, sizes)
             rows = zip(cut[1:], free, strict=True)
             return cut[0].to(free[0]), [row.to(p).reshape(p.shape) for row, p in rows]
-        loss: Tensor | None = None
-        total: list[Tensor] = []
-        for batch in self:
-            own = ensemble(step, batch)
+
+        def of_part(runner: Single[Any], batch: Batch) -> list[Tensor]:
+            own = runner(step, batch)
             found = torch.autograd.grad(own.sum(), free, allow_unused=True)
-            slope = [
-                torch.zeros_like(p) if s is None else s for p, s in zip(free, found, strict=True)
-            ]
-            total = [a + b for a, b in zip(total, slope, strict=True)] if total else slope
-            loss = own.detach() if loss is None else loss + own.detach()
-        assert loss is not None
-        loss, *total = self.data.ranks.add([loss, *total])
+            both = zip(free, found, strict=True)
+            return [own.detach(), *(torch.zeros_like(p) if s is None else s for p, s in both)]
+
+        loss, *total = self.data.ranks.add_in_pairs(
+            add_in_pairs(list(work_side_by_side(of_part, ensemble, self)))
+        )
         if kept is not None:
             kept.keep([loss, *total])
         return loss, total
@@ -109,3 +118,27 @@ class AllTasks:
     def gather(self, ensemble: Single[Any], step: Callable[[Any, Any], Tensor]) -> Tensor:
         """Collect the results of a step for each task, (member, task, …)."""
         return gather(self.data, self, ensemble, step)
+
+
+def work_side_by_side(
+    work: Callable[[Single[Any], Batch], list[Tensor]],
+    ensemble: Single[Any],
+    parts: Iterable[Batch],
+) -> Iterator[list[Tensor]]:
+    """Yield the result of each part in turn; as many are in work as there are threads."""
+    n_threads, parts = torch.get_num_threads(), iter(parts)
+    some = list(islice(parts, n_threads))
+    torch.set_num_threads(1)  # several would add up a part in another order
+    try:
+        if len(some) == 1:
+            yield from (work(ensemble, batch) for batch in chain(some, parts))
+            return
+        runners = [ensemble.twin() for _ in some]
+        with ThreadPoolExecutor(
+            len(some), initializer=torch.set_num_threads, initargs=(1,)
+        ) as pool:
+            while some:
+                yield from pool.map(work, runners, some)
+                some = list(islice(parts, n_threads))
+    finally:
+        torch.set_num_threads(n_threads)

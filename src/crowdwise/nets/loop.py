@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import torch
@@ -41,6 +41,10 @@ class Alone:
         """Return sums over all processes, the same bits on each of them."""
         return list(parts)
 
+    def add_in_pairs(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        """Return the same, the bits being those of one process if there are two, four or more."""
+        return list(parts)
+
     def add_slopes(self, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         """Return the loss over all processes, and add up the parameters' gradients."""
         return loss
@@ -58,6 +62,14 @@ class Alone:
 
 
 ALONE = Alone()
+
+
+def add_in_pairs(terms: Sequence[Sequence[Tensor]]) -> list[Tensor]:
+    """Add up terms of several numbers: neighbors first, then the sums of neighbors, and so on."""
+    while len(terms) > 1:
+        pairs = (terms[i : i + 2] for i in range(0, len(terms), 2))
+        terms = [[sum(both[1:], both[0]) for both in zip(*pair, strict=True)] for pair in pairs]
+    return list(terms[0])
 
 
 def has_company() -> bool:
@@ -167,6 +179,10 @@ class Single(Generic[ObjectiveT]):
     def __call__(self, step: Callable[[ObjectiveT, BatchT], Tensor], batch: BatchT) -> Tensor:
         """Return the step of each member, stacked."""
         return step(self.template, batch).unsqueeze(0)
+
+    def twin(self) -> Self:
+        """Return the same parameters for another thread to run."""
+        return self
 
     def train(self, mode: bool) -> None:
         self.template.train(mode)
@@ -328,7 +344,7 @@ def gather(
     found: Tensor | None = None
     for batch in parts:
         own = ensemble(step, batch)
-        if own.shape[1] == data.n_tasks:
+        if own.shape[1] == data.n_tasks and data.ranks.size == 1:
             return own
         if found is None:
             found = own.new_zeros((len(own), data.n_tasks, *own.shape[2:]))

@@ -62,6 +62,9 @@ class Processes(Protocol):
     def add(self, parts: Sequence[Tensor]) -> list[Tensor]:
         """Return sums over all processes, the same bits on each of them."""
 
+    def add_in_pairs(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        """Return the same, the bits being those of one process if there are two, four or more."""
+
     def add_slopes(self, loss: Tensor, parameters: Sequence[Tensor]) -> Tensor:
         """Return the loss over all processes, and add up the parameters' gradients."""
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from torch import distributed as dist
 
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
-from crowdwise.nets.loop import ALONE, Alone, has_company
+from crowdwise.nets.loop import ALONE, Alone, add_in_pairs, has_company
 from crowdwise.typing import Array
 
 PATIENCE = timedelta(minutes=10)  # after which a process counts as lost
@@ -37,13 +37,15 @@ class Ranks(Alone):
 
     def add(self, parts: Sequence[Tensor]) -> list[Tensor]:
         """Return sums over all processes, the same bits on each of them, in one message."""
-        first = parts[0]
-        flat = torch.cat([part.detach().reshape(-1).to(first) for part in parts])
-        if first.device.type == "cpu":
-            flat = flat.to(device_of_messages())
+        flat = as_message(parts)
         dist.all_reduce(flat)
-        cut = torch.split(flat, [part.numel() for part in parts])
-        return [new.reshape(old.shape).to(old) for new, old in zip(cut, parts, strict=True)]
+        return from_message(flat, parts)
+
+    def add_in_pairs(self, parts: Sequence[Tensor]) -> list[Tensor]:
+        flat = as_message(parts)
+        all_of_them = [torch.empty_like(flat) for _ in range(self.size)]
+        dist.all_gather(all_of_them, flat)
+        return from_message(add_in_pairs([[one] for one in all_of_them])[0], parts)
 
     def same_rng(self, rng: np.random.RandomState) -> np.random.RandomState:
         """Return random numbers that are the same in all processes: those of the first."""
@@ -110,6 +112,18 @@ def leave() -> None:
     """Leave the group that was joined here."""
     if dist.is_initialized():
         dist.destroy_process_group()
+
+
+def as_message(parts: Sequence[Tensor]) -> Tensor:
+    """Put numbers in a row, where messages have to be."""
+    flat = torch.cat([part.detach().reshape(-1).to(parts[0]) for part in parts])
+    return flat.to(device_of_messages()) if flat.device.type == "cpu" else flat
+
+
+def from_message(flat: Tensor, parts: Sequence[Tensor]) -> list[Tensor]:
+    """Give a row of numbers the shapes of these parts."""
+    cut = torch.split(flat, [part.numel() for part in parts])
+    return [new.reshape(old.shape).to(old) for new, old in zip(cut, parts, strict=True)]
 
 
 def device_of_messages() -> torch.device:
