@@ -70,7 +70,6 @@ def test_a_log_is_written_and_replayed(here, capsys):
     assert run(capsys, "--replay", "log.jsonl")[0] == 1  # not into a database that has events
 
 
-@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -83,11 +82,13 @@ def test_a_log_is_written_and_replayed(here, capsys):
         ),
         (("--token", "ann:boss"), "NAME:ROLE"),
         (("--replay", "none.jsonl"), "none.jsonl cannot be read"),
+        (("--database", "sqlite:///tasks.csv"), "tasks.csv cannot be the database"),
         (("--replay", "bytes.jsonl"), "bytes.jsonl cannot be read"),
     ],
 )
-def test_mistakes_are_explained(capsys, serve_once, words, message):
+def test_mistakes_are_explained(here, capsys, serve_once, words, message):
     status, _, err = run(capsys, *words)
     assert status in (1, 2)
     assert message in err
     assert not serve_once
+    assert (here / "tasks.csv").read_text().startswith("task,text")

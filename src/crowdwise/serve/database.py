@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -14,6 +15,7 @@ from crowdwise.errors import CrowdwiseError, MissingExtraError, ParameterError, 
 from crowdwise.serve.schema import migrate
 
 LOCK = 7_240_119  # our key among the advisory locks of a PostgreSQL database
+SIGNATURE = b"SQLite format 3\0"  # at the start of a file
 WAIT = 10.0  # seconds to wait for another writer, or for a connection
 
 
@@ -93,6 +95,7 @@ def parse_address(address: str) -> URL:
 
 def open_file(url: URL) -> Engine:
     """Open a SQLite file whose commits reach the disk before they are acknowledged."""
+    refuse_other_file(url)
     engine = create_engine(url, connect_args={"timeout": WAIT, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
@@ -102,6 +105,27 @@ def open_file(url: URL) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     return engine
+
+
+def refuse_other_file(url: URL) -> None:
+    """Refuse a file of another kind, which SQLite would write over if it is short."""
+    path = Path(url.database or "")
+    if not url.database or not path.is_file():
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(SIGNATURE))
+    except OSError as error:
+        raise explain_refusal(path, error.strerror or str(error)) from None
+    if start not in (b"", SIGNATURE):
+        raise explain_refusal(path, "it is not a SQLite file")
+
+
+def explain_refusal(path: Path, why: str) -> ParameterError:
+    expected, fix = "a new file, or a database of this service", "name another with --database"
+    return ParameterError(
+        explain(f"{path} cannot be the database: {why}.", expected=expected, fix=fix)
+    )
 
 
 def connect_server(url: URL) -> Engine:
