@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crowdwise.aggregate import OrdinalMinimaxEntropy
+from crowdwise.aggregate import BayesBag, OrdinalMinimaxEntropy
 from crowdwise.cli import COMMANDS, build_parser, main
 from crowdwise.cli.files import READ, WRITTEN
+from crowdwise.errors import ParameterError
 from crowdwise.evaluate import agreement, cohen_kappa, cohen_kappa_matrix, fleiss_kappa, gwet_ac
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +77,11 @@ def test_promise_07_the_order_of_a_scale_is_reported_in_python(ratings, caplog):
         assert measure(frame).note == ""
 
 
+def test_promise_07_the_order_of_a_scale_in_a_bag_is_reported(ratings, caplog):
+    BayesBag(OrdinalMinimaxEntropy(max_iter=2), n_bags=2).fit(pd.read_csv(ratings))
+    assert caplog.text.count(ALPHABETIC) == 1
+
+
 def test_promise_07_numbers_in_order_go_without_saying(caplog):
     labels = [[1, 1, 2], [3, 3, 2], [1, 1, 1], [2, 2, 10]] * 5
     OrdinalMinimaxEntropy().fit(labels)
@@ -83,6 +89,25 @@ def test_promise_07_numbers_in_order_go_without_saying(caplog):
     assert caplog.text == ""
     OrdinalMinimaxEntropy().fit(np.array(labels).astype(str).astype(object))
     assert "Order taken: 1 < 10 < 2 < 3." in caplog.text
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [[1, 2, 0.5], [2, 1, 0.5], [0.5, 0.5, 1]],
+        [[1, -1, 0], [-1, 1, 0], [0, 0, 1]],
+        [[1, np.nan, 0], [np.nan, 1, 0], [0, 0, 1]],
+        [[1, 0.5, 0], [0, 1, 0.5], [0, 0, 1]],
+        [["1", "0", "0"], ["0", "1", "0"], ["0", "0", "1"]],
+        np.eye(2),
+        np.eye(3) * 0.5,
+    ],
+)
+def test_promise_22_weights_that_are_no_shares_of_agreement_are_refused(ratings, weights):
+    frame = pd.read_csv(ratings)
+    for measure in (fleiss_kappa, gwet_ac, cohen_kappa, cohen_kappa_matrix):
+        with pytest.raises(ParameterError, match=r"cannot be used for 3 classes(.|\n)*fix: "):
+            measure(frame, weights=weights)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from crowdwise.inference.engines.blocks import count_threads, in_order
 from crowdwise.inference.engines.kernels import Block, count_block
 from crowdwise.inference.engines.memory import pool_confusion
 from crowdwise.inference.worker_weights import ROUND, draw_weights_of
-from crowdwise.typing import Floats, RandomState
+from crowdwise.typing import Array, Floats, RandomState
 
 NAMES = {"tasks_", "workers_", "classes_"}
 FEW, USUAL, MANY = 20, 50, 200  # bags
@@ -192,6 +192,10 @@ class BayesBag(ConfusionModel):
                     fix="choose another base, such as IBCC(), or leave device out",
                 )
             )
+
+    def _note_order(self, classes: Array) -> None:
+        """Log the order of the classes, if it matters to the base."""
+        self._base()._note_order(classes)
 
     def _base(self) -> Aggregator:
         return self.default_base if self.base is None else self.base

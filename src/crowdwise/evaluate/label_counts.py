@@ -110,12 +110,23 @@ def weight_kernel(weights: WeightsLike, classes: Array) -> Floats | None:
         values = ordered_values(classes)
         gap = np.abs(values[:, None] - values)
         return _nearness(gap if weights == "linear" else gap**2)
-    kernel = np.asarray(weights, dtype=np.float64)
-    if kernel.shape != (len(classes), len(classes)) or not np.allclose(np.diag(kernel), 1):
+    return _check_kernel(weights, len(classes))
+
+
+def _check_kernel(weights: ArrayLike, n_classes: int) -> Floats:
+    """Return a matrix of weights, unless they are not shares of agreement."""
+    given = np.asarray(weights)
+    kernel = (
+        given.astype(np.float64) if given.dtype.kind in "fiub" else np.full(given.shape, np.nan)
+    )
+    shape = n_classes, n_classes
+    fits = kernel.shape == shape and bool(((kernel >= 0) & (kernel <= 1)).all())
+    if not fits or not np.allclose(np.diag(kernel), 1) or not np.allclose(kernel, kernel.T):
         raise ParameterError(
             explain(
-                f"The weights have shape {kernel.shape} for {len(classes)} classes.",
-                expected="one number for each pair of classes, 1 for a class and itself",
+                f"These weights of shape {kernel.shape} cannot be used for {n_classes} classes.",
+                expected="a number from 0 to 1 for each pair of classes, the same both ways "
+                "around, and 1 for a class and itself",
                 fix="give one row and one column per class, in the order of the classes",
             )
         )
