@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn import metrics
 
-from crowdwise.aggregate import DawidSkene, MajorityVote
+from crowdwise import memory
+from crowdwise.aggregate import DawidSkene, MajorityVote, Wawa
 from crowdwise.errors import AnnotationError, ParameterError
 from crowdwise.evaluate import (
     accuracy,
@@ -24,6 +25,7 @@ from crowdwise.evaluate import (
     reliability_table,
     score,
 )
+from crowdwise.inference import CompactPosterior
 from crowdwise.learn import SoftProb, SpeeLFC, Training
 from crowdwise.simulate import label_by_crowd, simulate_crowd
 
@@ -270,3 +272,37 @@ def test_real_crowd(real_crowd):
     assert_allclose(table.loc["accuracy", "value"], 0.7593, atol=5e-5)
     table = score(DawidSkene().fit(crowd.annotations), crowd.truth)
     assert_allclose(table.loc["accuracy", "value"], 0.8981, atol=5e-5)
+
+
+MEASURES = (
+    accuracy, balanced_accuracy, macro_f1, class_f1, class_recall, log_loss, brier_score,
+    expected_calibration_error, confidence_auroc,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_promise_09_numbers_that_are_no_truths_are_not_scored(measure):
+    rng = np.random.default_rng(0)
+    posterior, truth = rng.dirichlet([1, 1, 1], 50), rng.integers(0, 3, 50)
+    some = np.where(np.arange(50) % 3 == 0, -1, truth)
+    found, expected = measure(posterior, some), measure(posterior[some >= 0], truth[some >= 0])
+    np.testing.assert_array_equal(np.asarray(found, dtype=float), np.asarray(expected, dtype=float))
+    for bad in (truth + 1, truth - 2, truth[:-1], truth * 1.0, truth.astype(str), truth[:, None]):
+        with pytest.raises(ParameterError, match=r"do not match predictions(.|\n)*fix: "):
+            measure(posterior, bad)
+    with pytest.raises(ParameterError, match="do not match predictions"):
+        measure(posterior.argmax(axis=1), truth)
+    with pytest.raises(AnnotationError, match="no truths"):
+        measure(posterior, np.full(50, -1))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_promise_17_compact_results_are_scored_like_others(measure, monkeypatch):
+    rng = np.random.default_rng(0)
+    votes, truth = rng.integers(0, 5, (60, 3)), rng.integers(-1, 5, 60)
+    dense = Wawa().fit(votes).posterior_
+    monkeypatch.setattr(memory, "LARGE", 0)
+    compact = Wawa().fit(votes).posterior_
+    assert isinstance(compact, CompactPosterior)
+    found, expected = (np.asarray(measure(own, truth), dtype=float) for own in (compact, dense))
+    assert_allclose(found, expected)

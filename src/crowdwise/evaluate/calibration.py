@@ -11,6 +11,7 @@ from crowdwise.evaluate.truth_alignment import (
     Truths,
     align_predictions,
     correct_shares,
+    keep_known,
 )
 from crowdwise.typing import Floats, Ints
 
@@ -80,6 +81,7 @@ def expected_calibration_error(
     Naeini, Cooper and Hauskrecht (2015). Obtaining well calibrated probabilities using
     Bayesian binning. AAAI. doi:10.1609/aaai.v29i1.9602
     """
+    posterior, truth = keep_known(posterior, truth)
     edges = bin_edges(posterior.max(axis=1), n_bins, bins)
     return float(calibration_error(bin_rows(posterior, truth, edges).sum(axis=0)[None])[0])
 
@@ -132,6 +134,7 @@ def confidence_auroc(posterior: Floats, truth: Ints, confidence: float = 0.95) -
     correlated receiver operating characteristic curves. Biometrics 44(3). doi:10.2307/2531595
     """
     check_interval(0, confidence)
+    posterior, truth = keep_known(posterior, truth)
     trust, right = posterior.max(axis=1), correct_shares(posterior, truth)
     wrong = 1 - right
     n_right, n_wrong = right.sum(), wrong.sum()

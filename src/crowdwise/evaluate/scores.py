@@ -1,4 +1,7 @@
-"""Scores of labels and their probabilities against known truths."""
+"""Scores of labels and their probabilities against known truths.
+
+Functions other than :func:`score` take the class number of each truth, -1 if it is unknown.
+"""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -23,6 +26,7 @@ from crowdwise.evaluate.truth_alignment import (
     Truths,
     align_predictions,
     correct_shares,
+    keep_known,
     predicted_shares,
 )
 from crowdwise.typing import Floats, Ints, RandomState
@@ -116,37 +120,37 @@ def score(
 
 def accuracy(posterior: Floats, truth: Ints) -> float:
     """Compute the share of correct labels; a tie counts one over the number tied."""
-    return float(correct_shares(posterior, truth).mean())
+    return float(correct_shares(*keep_known(posterior, truth)).mean())
 
 
 def balanced_accuracy(posterior: Floats, truth: Ints) -> float:
     """Compute the mean recall of the true classes."""
-    return _value(class_rows(posterior, truth), _balanced)
+    return _value(class_rows(*keep_known(posterior, truth)), _balanced)
 
 
 def macro_f1(posterior: Floats, truth: Ints) -> float:
     """Compute the mean F1 of all classes that are true or predicted somewhere."""
-    return _value(class_rows(posterior, truth), _macro_f1)
+    return _value(class_rows(*keep_known(posterior, truth)), _macro_f1)
 
 
 def class_f1(posterior: Floats, truth: Ints) -> Floats:
     """Compute F1 of each class, NaN if it is neither true nor predicted."""
-    return _f1(_sums(class_rows(posterior, truth)))[0]
+    return _f1(_sums(class_rows(*keep_known(posterior, truth))))[0]
 
 
 def class_recall(posterior: Floats, truth: Ints) -> Floats:
     """Compute the share of each class's tasks that are labeled correctly; NaN if none."""
-    return _recall(_sums(class_rows(posterior, truth)))[0]
+    return _recall(_sums(class_rows(*keep_known(posterior, truth))))[0]
 
 
 def log_loss(posterior: Floats, truth: Ints, *, floor: float = 1e-6) -> float:
     """Compute the mean of -log P(truth), in nats, with no probability below ``floor``."""
-    return _value(loss_rows(posterior, truth, floor), _mean)
+    return _value(loss_rows(*keep_known(posterior, truth), floor), _mean)
 
 
 def brier_score(posterior: Floats, truth: Ints) -> float:
     """Compute the mean squared distance from the posterior to the truth, from 0 to 2."""
-    return _value(brier_rows(posterior, truth), _mean)
+    return _value(brier_rows(*keep_known(posterior, truth)), _mean)
 
 
 def class_rows(posterior: Floats, truth: Ints) -> csr_array:

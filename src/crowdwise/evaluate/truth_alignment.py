@@ -11,7 +11,7 @@ import pandas as pd
 
 from crowdwise.annotations.names import as_names, encode, locate
 from crowdwise.annotations.truth_names import compare_classes, warn_unseen_truths
-from crowdwise.errors import AnnotationError, explain, listing, plural
+from crowdwise.errors import AnnotationError, ParameterError, explain, listing, plural
 from crowdwise.inference import CompactPosterior, share_best
 from crowdwise.inference.posteriors import as_array
 from crowdwise.io.truths import align_truths
@@ -86,6 +86,29 @@ def _as_table(predicted: Predictions, truth: Truths) -> pd.DataFrame | pd.Series
         place = align_truths(truth, tasks, "that was predicted")[0]
         tasks, posterior = tasks[place], as_array(posterior.take(place))
     return pd.DataFrame(posterior, index=tasks, columns=predicted.classes_)
+
+
+def keep_known(posterior: Floats | CompactPosterior, truth: Ints) -> tuple[Floats, Ints]:
+    """Return the tasks whose truth is known, not -1; refuse truths that are no class numbers."""
+    codes, shape = np.asarray(truth), np.shape(posterior)
+    fits = len(shape) == 2 and codes.shape == shape[:1] and codes.dtype.kind in "iu"
+    if not fits or ((codes < -1) | (codes >= shape[1])).any():
+        raise ParameterError(
+            explain(
+                f"Truths of shape {codes.shape} and type {codes.dtype} do not match predictions of "
+                f"shape {shape}.",
+                expected="probabilities, tasks x classes, and a class number for each task, -1 if "
+                "its truth is unknown",
+                fix="give these, or use score(model, truths by task), which takes names",
+            )
+        )
+    known = np.flatnonzero(codes >= 0)
+    if not len(known):
+        fix = "give the true label of at least one task that was predicted"
+        raise AnnotationError(explain("There are no truths to score by.", fix=fix))
+    compact = isinstance(posterior, CompactPosterior)
+    some = as_array(posterior.take(known)) if compact else np.asarray(posterior)[known]
+    return some, codes[known]
 
 
 def predicted_shares(posterior: Floats) -> Floats:
