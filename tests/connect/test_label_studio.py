@@ -50,8 +50,8 @@ class Server:
     url = "http://label-studio.example"
     config = {"kind": {"type": "Choices", "to_name": ["text"], "labels": ["cat", "dog"]}}
 
-    def __init__(self, votes, controls=config):
-        self.controls, self.asked, self.lose = controls, [], 0
+    def __init__(self, votes, controls=config, xml="<View/>"):
+        self.controls, self.xml, self.asked, self.lose = controls, xml, [], 0
         self.tasks = [
             {
                 "id": number,
@@ -81,7 +81,8 @@ class Server:
                 raise ConnectError("There was no response.")
             return None
         if path.startswith("/api/projects/"):
-            return {"parsed_label_config": self.controls, "task_number": len(self.tasks)}
+            parsed = {"parsed_label_config": self.controls, "label_config": self.xml}
+            return {**parsed, "task_number": len(self.tasks)}
         if path.startswith("/api/tasks?"):
             after = int(path.partition("%22value%22%3A%20")[2].partition("%7D")[0])
             return {"tasks": [task for task in self.tasks if task["id"] > after][:PAGE]}
@@ -198,6 +199,46 @@ def test_one_question_of_several_has_to_be_named():
     with pytest.raises(ParameterError, match="2 questions answered by a class"):
         connect(server).find_control()
     assert connect(server, question="mood").find_control().kind == "rating"
+
+
+STARS = {"stars": {"type": "Rating", "to_name": ["text"], "labels": []}}
+FOUR_STARS = '<View><Rating name="stars" toName="text" maxRating="4"/></View>'
+
+
+@pytest.mark.parametrize("given", [[3, 4], [3.0, 4.0], ["3", "4"], ["3.0", "4.0"]])
+def test_a_rating_is_pushed_once_as_a_whole_number(given):
+    server = Server(votes_of(2), STARS, FOUR_STARS)
+    labels = pd.DataFrame({"task": [1, 2], "label": given, "confidence": 0.9})
+    version = name_version(labels.assign(label=[3, 4]))
+    assert connect(server).push(labels) == (version, 2, 0)
+    assert connect(server).push(labels) == (version, 0, 2)
+    sent = [task["predictions"][0]["result"][0]["value"] for task in server.tasks]
+    assert json.dumps(sent) == '[{"rating": 3}, {"rating": 4}]'
+
+
+@pytest.mark.parametrize(
+    ("xml", "label", "expected"),
+    [
+        (FOUR_STARS, 5, "whole numbers from 0 to 4"),
+        (FOUR_STARS.replace('maxRating="4"', ""), 6, "whole numbers from 0 to 5"),
+        (FOUR_STARS, 2.5, "whole numbers from 0 to 4"),
+        (FOUR_STARS, "good", "whole numbers from 0 to 4"),
+        ("<View", -1, "whole numbers from 0\n"),
+    ],
+)
+def test_promise_connect_a_rating_that_is_none_is_refused(xml, label, expected):
+    server = Server(votes_of(2), STARS, xml)
+    labels = pd.DataFrame({"task": [1, 2], "label": [3, label], "confidence": 0.9})
+    with pytest.raises(FormatError, match=f"1 label cannot be a rating(.|\n)*{expected}"):
+        connect(server).push(labels)
+    assert all(method == "GET" for method, _ in server.asked)
+
+
+def test_choices_that_each_task_brings_are_not_known():
+    each = {"kind": {**Server.config["kind"], "labels": [], "dynamic_labels": True}}
+    server = Server(votes_of(1), each)
+    labels = pd.DataFrame({"task": [1], "label": ["eel"], "confidence": [0.9]})
+    assert connect(server).push(labels).new == 1
 
 
 def test_doubtful_tasks_are_opened_and_others_closed():

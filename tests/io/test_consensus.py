@@ -1,12 +1,14 @@
 """Labels for the tools they came from."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
 
 import crowdwise as cw
 from crowdwise.aggregate import MajorityVote
+from crowdwise.errors import FormatError
 from crowdwise.io import consensus_frame, to_argilla, to_label_studio
 
 
@@ -55,11 +57,20 @@ def test_tasks_that_the_export_lacks_are_passed_over(consensus):
     assert [task["id"] for task in tasks] == ["12"]
 
 
-def test_ratings_stay_numbers():
-    consensus = pd.DataFrame({"task": ["a"], "label": [4], "confidence": [0.9]})
-    task = to_label_studio(consensus, "stars", "text", type="rating")[0]
-    assert task["predictions"][0]["result"][0]["value"] == {"rating": 4}
-    json.dumps(task)
+@pytest.mark.parametrize("label", [4, 4.0, "4", "4.0"])
+def test_ratings_are_whole_numbers(label):
+    consensus = pd.DataFrame({"task": ["a", "b"], "label": [label, None], "confidence": [0.9, 0.5]})
+    (task,) = to_label_studio(consensus, "stars", "text", type="rating")
+    assert json.dumps(task["predictions"][0]["result"][0]["value"]) == '{"rating": 4}'
+
+
+@pytest.mark.parametrize("label", [3.5, -1, "good", "inf", 1e300])
+def test_other_labels_are_no_ratings(label):
+    consensus = pd.DataFrame({"task": ["a", "b"], "label": [4, label], "confidence": [0.9, 0.5]})
+    with pytest.raises(
+        FormatError, match=f"1 label cannot be a rating(.|\n)*{re.escape(str(label))}"
+    ):
+        to_label_studio(consensus, "stars", "text", type="rating")
 
 
 def test_argilla_gets_suggestions(consensus):

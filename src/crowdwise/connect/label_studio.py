@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import pandas as pd
 
 from crowdwise.connect.link import ConnectError, Link
 from crowdwise.connect.pages import write_pages
 from crowdwise.errors import FormatError, ParameterError, explain, listing, plural
-from crowdwise.io.consensus import to_label_studio
+from crowdwise.io.consensus import as_ratings, to_label_studio
 from crowdwise.progress import track
 from crowdwise.typing import Json
 
@@ -42,7 +43,8 @@ class Control(NamedTuple):
     name: str
     to_name: str
     kind: str
-    labels: tuple[str, ...]
+    labels: tuple[str, ...] | None  # of choices, if they are the same for all tasks
+    most: int | None = None  # stars of a rating
 
 
 class LabelStudio:
@@ -168,7 +170,8 @@ class LabelStudio:
 
     def find_control(self) -> Control:
         """Find the control that asks for a class."""
-        controls = check_controls(self.show_project().get("parsed_label_config") or {})
+        project = self.show_project()
+        controls = check_controls(project.get("parsed_label_config") or {})
         fitting = {name: one for name, one in controls.items() if one["type"] in KINDS}
         names = [self.question] if self.question is not None else list(fitting)
         if len(names) != 1 or names[0] not in fitting:
@@ -180,8 +183,10 @@ class LabelStudio:
                     fix="name it with question= (--question)",
                 )
             )
-        one = fitting[names[0]]
-        return Control(names[0], one["to_name"][0], KINDS[one["type"]], tuple(one["labels"]))
+        one, kind = fitting[names[0]], KINDS[fitting[names[0]]["type"]]
+        labels = None if one.get("dynamic_labels") else tuple(one["labels"])
+        most = read_most(project.get("label_config"), names[0]) if kind == "rating" else None
+        return Control(names[0], one["to_name"][0], kind, labels, most)
 
     def push(self, consensus: pd.DataFrame, version: str | None = None) -> Pushed:
         """Add consensus labels as predictions.
@@ -194,9 +199,8 @@ class LabelStudio:
             The model version. By default it is derived from the labels, so the same labels get
             the same version. Predictions that the project already has are not sent again.
         """
-        rows = check_consensus(consensus)
-        control = self.find_control()
-        refuse_other_labels(rows, control)
+        rows, control = check_consensus(consensus), self.find_control()
+        rows = rows.assign(label=check_labels(rows["label"], control))
         version = name_version(rows) if version is None else version
         made = to_label_studio(
             rows, control.name, control.to_name, type=control.kind, model_version=version
@@ -358,20 +362,32 @@ def keep(task: Task) -> Task:
     return kept | {"annotations": annotations}
 
 
-def refuse_other_labels(rows: pd.DataFrame, control: Control) -> None:
-    """Refuse labels that the labeling interface does not have."""
-    if control.kind != "choices":
-        return
-    other = sorted(set(map(str, rows["label"])) - set(control.labels))
+def read_most(config: object, name: str) -> int | None:
+    """Return how many stars a rating has, by the XML of the labeling interface."""
+    try:
+        tags = ElementTree.fromstring(str(config)).iter("Rating")
+        found = [tag.get("maxRating", "5") for tag in tags if tag.get("name") == name]
+        return int(found[0]) if found else None
+    except (ElementTree.ParseError, ValueError):
+        return None
+
+
+def check_labels(labels: pd.Series, control: Control) -> pd.Series:
+    """Return labels as the control has them; others are refused."""
+    if control.kind == "rating":
+        return as_ratings(labels, control.most)
+    labels = labels.map(str)
+    other = [] if control.labels is None else sorted(set(labels) - set(control.labels))
     if other:
         raise FormatError(
             explain(
                 f"The question {control.name!r} does not have all of these labels.",
                 found=listing(other, 20),
-                expected=f"some of {listing(list(control.labels), 20)}",
+                expected=f"some of {listing(list(control.labels or ()), 20)}",
                 fix="pull the annotations of this project and push the consensus of those",
             )
         )
+    return labels
 
 
 def name_version(rows: pd.DataFrame) -> str:

@@ -159,7 +159,7 @@ class Backend:
         label, sure = self.consensus.get(int(task.get("id") or 0), (None, 0.0))
         result = []
         if self.shown and label is not None and self.control is not None:
-            name, to_name, kind, _ = self.control
+            name, to_name, kind, *_ = self.control
             value = {kind: [str(label)] if kind == "choices" else label}
             result = [{"from_name": name, "to_name": to_name, "type": kind, "value": value}]
         return {"result": result, "score": float(sure), "model_version": self.version}

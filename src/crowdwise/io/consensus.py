@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from crowdwise.annotations import Annotations
+from crowdwise.errors import FormatError, explain, listing, plural
 from crowdwise.inference.posteriors import as_frame
 from crowdwise.io.document import Record
 from crowdwise.io.values import Cell
@@ -79,12 +80,15 @@ def to_label_studio(
         The JSON export that the labels came from; its tasks keep their data. Without it, each
         task has its name as ``data["task"]``.
     type : {"choices", "rating"}, default="choices"
-        The kind of control.
+        The kind of control. Ratings are whole numbers.
     model_version : str, default="crowdwise"
         The name that Label Studio shows for these predictions.
     """
     known = None if export is None else {str(task.get("id")): task for task in export}
     tasks: list[Record] = []
+    if type == "rating":
+        labeled = consensus[consensus["label"].notna()]
+        consensus = labeled.assign(label=as_ratings(labeled["label"]))
     for name, label, confidence in _list_labeled(consensus):
         value = {"choices": [str(label)]} if type == "choices" else {type: label}
         region = {"from_name": from_name, "to_name": to_name, "type": type, "value": value}
@@ -94,6 +98,23 @@ def to_label_studio(
             kept = {key: source[key] for key in ("id", "data") if key in source}
             tasks.append({**kept, "predictions": [score]})
     return tasks
+
+
+def as_ratings(labels: pd.Series, most: int | None = None) -> pd.Series:
+    """Return labels as whole numbers from 0 to ``most``, as Label Studio rates; refuse others."""
+    numbers = pd.to_numeric(labels, errors="coerce").astype("float64")
+    bad = ~numbers.between(0, 2**53 if most is None else most) | (numbers != numbers.round())
+    if bad.any():
+        upper = "" if most is None else f" to {most}"
+        raise FormatError(
+            explain(
+                f"{plural(int(bad.sum()), 'label')} cannot be a rating.",
+                found=listing(labels[bad].unique().tolist()),
+                expected=f"whole numbers from 0{upper}",
+                fix="pull the annotations of this question, and push the consensus of those",
+            )
+        )
+    return numbers.astype("int64")
 
 
 def to_argilla(consensus: pd.DataFrame, question: str, agent: str = "crowdwise") -> list[Record]:
