@@ -229,3 +229,18 @@ def test_one_task_with_thousands_of_labels(tmp_path, capsys):
     for command in READERS:
         assert main([command, str(path), "--quiet"]) == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["aggregate", "votes.csv", "--methd", "IBCC"], "did you mean --method? See crowdwise aggr"),
+        (["aggregate", "votes.csv", "more.csv"], "see crowdwise aggregate --help"),
+        (["--verson"], "did you mean --version? See crowdwise --help"),
+        (["aggregat", "votes.csv"], "did you mean aggregate? See crowdwise --help"),
+        (["agreement", "votes.csv", "--level", "ordnal"], "did you mean ordinal? See crowdwise agr"),
+        (["agreement", "votes.csv", "--level", "Qxz"], "see crowdwise agreement --help"),
+    ],
+)
+def test_a_misspelled_word_gets_a_suggestion(words, meant, capsys):
+    assert f"fix:      {meant}" in fails(words, capsys, status=2)

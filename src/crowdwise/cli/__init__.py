@@ -7,9 +7,11 @@ line says what it does, the rest are examples. It defines ``add_arguments(parser
 
 import ast
 import pkgutil
+import re
 import sys
 from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -61,8 +63,22 @@ class Parser(ArgumentParser):
     """An argument parser whose errors look like all others."""
 
     def error(self, message: str) -> NoReturn:
-        text = explain(f"{message}.", fix=f"see {self.prog} --help")  # safe to print
+        choice = re.search(r"invalid choice: '(.*?)' .choose from (.*).", message)
+        names = re.findall(r"[\w-]+", choice[2]) if choice else []
+        self.refuse(message, get_close_matches(choice[1], names, n=1) if choice else ())
+
+    def refuse(self, message: str, meant: Sequence[str] = ()) -> NoReturn:
+        """Exit with an error, and with what may have been meant."""
+        fix = f"did you mean {' or '.join(meant)}? See" if meant else "see"
+        text = explain(f"{message}.", fix=f"{fix} {self.prog} --help")  # safe to print
         self.exit(2, f"crowdwise: {text}\n")
+
+    def refuse_rest(self, rest: Sequence[str]) -> None:
+        """Exit with an error if words are left over that no argument takes."""
+        if rest:
+            known = re.findall(r"(?<!\S)--[a-z-]+", self.format_help())
+            meant = [near for word in rest for near in get_close_matches(word, known, n=1)]
+            self.refuse(f"unknown argument: {' '.join(rest)}", meant)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -76,7 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(words: list[str]) -> int:
     parser = build_parser([word for word in words if not word.startswith("-")][:1])
     try:
-        args = parser.parse_args(words)
+        args, rest = parser.parse_known_args(words)
+        args.parser.refuse_rest(rest)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     if args.command is None:
@@ -95,7 +112,7 @@ def build_parser(chosen: Sequence[str]) -> Parser:
         formatter_class=Formatter,
     )
     parser.add_argument("--version", action="version", version=f"crowdwise {__version__}")
-    parser.set_defaults(verbose=False, quiet=False, debug=False)
+    parser.set_defaults(verbose=False, quiet=False, debug=False, parser=parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for name in COMMANDS:
         first, _, rest = docstring(name).partition("\n")
@@ -109,6 +126,7 @@ def build_parser(chosen: Sequence[str]) -> Parser:
             formatter_class=Formatter,
             conflict_handler="resolve",  # a command may have its own --quiet
         )
+        sub.set_defaults(parser=sub)
         if name in chosen:
             command(name).add_arguments(sub)
     return parser

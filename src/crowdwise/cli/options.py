@@ -218,8 +218,8 @@ def method_names(kind: str) -> list[str]:
     source = pkgutil.get_data("crowdwise", f"{home.partition('.')[2]}/__init__.py") or b""
     for part in ast.parse(source).body:
         if isinstance(part, ast.Assign) and ast.unparse(part.targets[0]) == variable:
-            return list(ast.literal_eval(part.value))
-    return list(getattr(import_module(home), variable))
+            return sorted(ast.literal_eval(part.value), key=str.casefold)
+    return sorted(getattr(import_module(home), variable), key=str.casefold)
 
 
 def own_method(name: str, kind: str) -> str:
