@@ -234,11 +234,11 @@ def test_one_task_with_thousands_of_labels(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
-        (["aggregate", "votes.csv", "--methd", "IBCC"], "did you mean --method? See crowdwise aggr"),
+        (["aggregate", "votes.csv", "--methd", "IBCC"], "did you mean --method? See crowdwise agg"),
         (["aggregate", "votes.csv", "more.csv"], "see crowdwise aggregate --help"),
         (["--verson"], "did you mean --version? See crowdwise --help"),
         (["aggregat", "votes.csv"], "did you mean aggregate? See crowdwise --help"),
-        (["agreement", "votes.csv", "--level", "ordnal"], "did you mean ordinal? See crowdwise agr"),
+        (["agreement", "votes.csv", "--level", "ordnal"], "did you mean ordinal? See crowdwise ag"),
         (["agreement", "votes.csv", "--level", "Qxz"], "see crowdwise agreement --help"),
     ],
 )
