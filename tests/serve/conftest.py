@@ -68,9 +68,11 @@ def serving():
         while not server.started:
             time.sleep(0.005)
         port = server.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}"
-        server.should_exit = True
-        thread.join()
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:  # or a test that fails would never end
+            server.should_exit = True
+            thread.join()
 
     return serve
 

@@ -73,6 +73,30 @@ def test_nonsense_is_refused_in_words(client):
         assert name == "" or answer.status_code == 422, repr(name)
 
 
+def test_numbers_beyond_a_database_are_refused(client):
+    for after in (-1, 2**63, 10**30):
+        assert client.get("/api/events", params={"after": after}).status_code == 422
+    assert client.get("/api/events", params={"after": 2**63 - 1}).text == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["\u0646\u0645\u06cc\u200c\u062f\u0627\u0646\u0645", "\u5199\u771f\u30001", "a\u00a0b"]
+)
+def test_spaces_and_joiners_of_other_scripts_are_part_of_a_name(service, client, name):
+    assert client.patch("/api/project", json={"classes": ["cat", "dog", name]}).status_code == 200
+    assert client.post("/api/tasks", json={"tasks": [{"task": name}]}).json()["stored"] == 1
+    body = {"task": name, "worker": name, "label": name}
+    assert client.post("/api/labels", json=body).json()["stored"] == 1
+    assert service.board.annotations().to_dict()[name] == {name: name}
+
+
+@pytest.mark.parametrize("name", ["a\u202eb", "a\u200bb", "a\nb", "\U00024000" * 251])
+def test_names_that_mislead_or_fit_no_index_are_refused(client, name):
+    answer = client.post("/api/tasks", json={"tasks": [{"task": name}]})
+    assert answer.status_code == 422
+    assert "printable" in answer.json()["detail"]
+
+
 def test_names_are_never_code(service, client):
     service.ask(AddTasks("lead", [(INJECTED, {})]))
     body = {"task": INJECTED, "worker": INJECTED, "label": "cat"}

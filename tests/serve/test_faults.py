@@ -149,6 +149,18 @@ def test_two_services_on_one_file_agree(service, address, wait_for):
         assert other.board.annotations().to_dict() == service.board.annotations().to_dict()
 
 
+def test_no_change_of_the_settings_is_lost_to_another(service, address, serving):
+    with Service(address) as other, serving(service) as one, serving(other) as two:
+        for url, change in (
+            (one, {"title": "Animals"}),
+            (two, {"cost": 7.0}),
+            (one, {"lease": 9.0}),
+        ):
+            assert httpx.patch(f"{url}/api/project", json=change).status_code == 200
+        settings = service.board.settings
+        assert (settings.title, settings.cost, settings.lease) == ("Animals", 7.0, 9.0)
+
+
 def test_a_newer_database_is_refused(service, address):
     with service.database.exclusive() as connection:
         connection.execute(text("UPDATE crowdwise_schema SET version = 99"))

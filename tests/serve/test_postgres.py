@@ -109,3 +109,10 @@ def test_promise_service_a_server_that_restarts_loses_nothing(server, begin):
         rows = [("t0", "ann", "cat"), ("t1", "ann", "cat")]
         assert service.ask(AddLabels("ann", rows)) == {"stored": 1, "known": 1}
         assert service.board.annotations().n_annotations == 2
+
+
+def test_the_longest_names_fit(server, begin):
+    longest = ["".join(chr(0x20000 + 7 * (i + k)) for i in range(250)) for k in range(2)]
+    with Service(server.new_database("longest")) as service:
+        begin(service, tasks=[(longest[0], {})])
+        assert service.ask(AddLabels("lead", [(*longest, "cat")])) == {"stored": 1, "known": 0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crowdwise.errors import listing, plural
 from crowdwise.serve import events
@@ -15,6 +15,9 @@ from crowdwise.serve.settings import Settings
 from crowdwise.typing import Json
 
 LONGEST = 500  # characters in a name
+MOST_BYTES = 1_000  # in a name: an index of PostgreSQL holds two of them
+# Spaces, and the joiners that Persian, Hindi and emoji need, which Python calls unprintable.
+READABLE = dict.fromkeys(map(ord, "\u00a0\u200c\u200d\u202f\u3000"), " ")
 Answer = Json
 
 
@@ -228,6 +231,18 @@ class ChangeProject(Action):
 
 
 @dataclass(frozen=True)
+class ChangeSettings(Action):
+    """Change some of the settings, and leave the others as they are by then."""
+
+    actor: str
+    changes: Json
+
+    def run(self, draft: Draft) -> Answer:
+        settings = replace(draft.board.settings, **self.changes)
+        return ChangeProject(self.actor, settings).run(draft)
+
+
+@dataclass(frozen=True)
 class IssueToken(Action):
     """Make a token for a person. It is shown once: only its digest is stored."""
 
@@ -264,11 +279,12 @@ class RevokeToken(Action):
 
 def check_name(what: str, name: str) -> None:
     """Refuse names that are empty, too long, or not valid text for a database."""
-    if not name or len(name) > LONGEST or not name.isprintable():
+    readable = 0 < len(name) <= LONGEST and name.translate(READABLE).isprintable()
+    if not readable or len(name.encode()) > MOST_BYTES:
         raise RefusedError(
             422,
             f"A name of {plural(len(name), 'character')} cannot be used for a {what}.",
             found=repr(name[:40]),
-            expected=f"1 to {LONGEST} printable characters",
+            expected=f"1 to {LONGEST} printable characters, at most {MOST_BYTES:,} bytes",
             fix=f"rename the {what}",
         )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
 from crowdwise.serve.access import Caller, require
-from crowdwise.serve.actions import Answer, ChangeProject, IssueToken, RevokeToken
+from crowdwise.serve.actions import Answer, ChangeSettings, IssueToken, RevokeToken
 from crowdwise.serve.audit import write_events
 from crowdwise.serve.bodies import ProjectBody, TokenBody
 from crowdwise.serve.draft import RefusedError
@@ -26,9 +25,7 @@ Admin = Annotated[Caller, Depends(require(Role.ADMIN))]
 @router.patch("/project")
 async def change_project(request: Request, body: ProjectBody, caller: Admin) -> Answer:
     """Change the project's settings."""
-    service: Service = request.app.state.service
-    settings = replace(service.board.settings, **body.changes())
-    return await ask(request, ChangeProject(caller.name, settings))
+    return await ask(request, ChangeSettings(caller.name, body.changes()))
 
 
 @router.get("/tokens")
@@ -61,7 +58,9 @@ async def revoke_token(request: Request, number: str, caller: Admin) -> Answer:
 
 
 @router.get("/events", response_class=StreamingResponse)
-async def export_events(request: Request, _: Admin, after: int = 0) -> StreamingResponse:
+async def export_events(
+    request: Request, _: Admin, after: int = Query(0, ge=0, lt=2**63)
+) -> StreamingResponse:
     """Export the whole log, one JSON object per line; ``crowdwise serve --replay`` reads it."""
     service: Service = request.app.state.service
 
