@@ -40,8 +40,10 @@ check: $(READY)  ## Lint, check types and the direction of imports
 	@echo "==> Direction of imports (import-linter)"
 	@$(BIN)/lint-imports --no-logo
 
-# Tests run side by side: more threads for each would only compete.
+# Tests run side by side: more threads for each would only compete. What one process has compiled,
+# the others need not compile again.
 smoke tests: export OMP_NUM_THREADS := 1
+smoke tests: export PYTHONDONTWRITEBYTECODE :=
 
 # One file of tests per package, the README, and the laws on a few methods.
 SMOKE := annotations/test_table.py io/test_reader.py inference/test_memory_engine.py base/test_aggregator.py \

@@ -188,7 +188,7 @@ def changes(node: ast.expr | ast.stmt) -> Iterator[str]:
             yield str(not value)
         case ast.Constant(value=int(value) | float(value)):
             yield repr(value + 1)
-        case ast.Return(value=ast.expr()):
+        case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
             yield "return None"
         case ast.Expr(value=ast.Call()):
             yield "pass"

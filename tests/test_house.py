@@ -64,15 +64,18 @@ def crosses_a_package(one: Import) -> bool:
     return any(not f"{one.by}.".startswith(f"{home}.") for home in homes)
 
 
-ALL = [
-    one
-    for by, path in MODULES.items()
-    if path.suffix == ".py"
-    for one in imports_in(path.read_text("utf-8"), by)
-]
+@pytest.fixture(scope="module")
+def imports():
+    """Every import in the package."""
+    return [
+        one
+        for by, path in MODULES.items()
+        if path.suffix == ".py"
+        for one in imports_in(path.read_text("utf-8"), by)
+    ]
 
 
-def test_the_scan_sees_every_kind_of_import():
+def test_the_scan_sees_every_kind_of_import(imports):
     source = (
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    from crowdwise.plot._axes import one_axes\n"
@@ -84,15 +87,15 @@ def test_the_scan_sees_every_kind_of_import():
     assert [one.name for one in found if one.name and is_private(one.name)] == ["_first"]
     inside = list(imports_in(source, "crowdwise.learn.raykar"))
     assert [one.line for one in inside if crosses_a_package(one)] == [3]
-    assert len(ALL) > 1000
+    assert len(imports) > 1000
 
 
-def test_no_private_module_is_imported_by_another_package():
-    assert not [str(one) for one in ALL if crosses_a_package(one)]
+def test_no_private_module_is_imported_by_another_package(imports):
+    assert not [str(one) for one in imports if crosses_a_package(one)]
 
 
-def test_no_private_name_is_imported_by_another_module():
-    assert not [str(one) for one in ALL if one.name and is_private(one.name)]
+def test_no_private_name_is_imported_by_another_module(imports):
+    assert not [str(one) for one in imports if one.name and is_private(one.name)]
 
 
 def loaded_by(modules: list[str]) -> list[set[str]]:

@@ -76,7 +76,7 @@ def slow_step(point, parts_at, side):
 
 
 def slow_fit(annotations, n_steps, of_skill, of_ease, prior=None, gold=None):
-    """Generalised EM as loops; ``prior=None`` estimates it."""
+    """Generalized EM as loops; ``prior=None`` estimates it."""
     skill = np.full(annotations.n_workers, of_skill[0])
     log_ease = np.full(annotations.n_tasks, of_ease[0])
     estimated, objective = prior is None, []

@@ -363,8 +363,8 @@ def test_what_cannot_be_read_is_one_clear_error(frame):
         fit(frame, aggregate.GLAD(), form="steps")
     with pytest.raises(ParameterError, match=r"(?s)BayesBag\(GLAD\(\)\) keeps.*every bag"):
         fit(frame, aggregate.BayesBag(aggregate.GLAD()))
-    with pytest.raises(ParameterError, match="no parameter 'colour'"):
-        fit(frame, colour=1)
+    with pytest.raises(ParameterError, match="no parameter 'color'"):
+        fit(frame, color=1)
     with pytest.raises(AnnotationError, match="works with two classes"):  # found out by a rank
         fit(frame, TwoClasses())
     model = fit(frame)
