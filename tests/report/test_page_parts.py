@@ -149,7 +149,9 @@ def test_numbers_for_the_script_are_short_and_have_no_nan():
 
 class TestCharts:
     def test_a_bar_for_each_count(self):
-        picture = bar_chart(["1", "2"], [30, 10], "labels", "label")
+        picture = bar_chart(["1", "2"], [30, 10], "labels", "label", "per task")
+        assert "1 labels: 30" in picture
+        assert "per task</text>" in picture
         heights = [float(x) for x in re.findall(r'<rect [^>]*height="([\d.]+)"', picture)]
         assert heights[0] == pytest.approx(3 * heights[1], abs=0.3)
         assert 'aria-label="label"' in picture

@@ -8,6 +8,7 @@ import pytest
 
 from crowdwise.serve import Service
 from crowdwise.serve.actions import AddLabels, AddTasks, SkipTask, TakeTask, WithdrawLabel
+from crowdwise.serve.desk import Desk
 from crowdwise.serve.draft import RefusedError
 from crowdwise.serve.offers import Offers
 
@@ -107,6 +108,20 @@ def test_the_live_model_follows_and_done_tasks_rest(service, begin, wait_for):
     assert standing.posterior[6:].argmax(axis=1).tolist() == [0 if i % 3 else 1 for i in range(40)]
     assert service.observer.plan.done[6:].all()
     assert take(service, "new") == "t0"  # a task without labels, none that is done
+
+
+def test_the_live_model_follows_where_the_desk_is_slow_to_open(
+    address, begin, wait_for, monkeypatch
+):
+    def open_slowly(*parts):
+        time.sleep(0.2)
+        return Desk(*parts)
+
+    monkeypatch.setattr("crowdwise.serve.observer.POLL", 0.01)
+    monkeypatch.setattr("crowdwise.serve.service.Desk", open_slowly)
+    with Service(address) as service:
+        label(begin(service), "ann", "t0")
+        wait_for(lambda: service.observer.plan.n_labels == 1)
 
 
 def test_known_truths_are_mixed_in(service, begin):

@@ -59,6 +59,10 @@ class Observer:
         self._planned = (-1, -1)
         self._next_plan = 0.0
         self._thread = Thread(target=self._work, name="crowdwise-observer", daemon=True)
+
+    def start(self) -> None:
+        """Start to follow the board, and to poll."""
+        self._news.set()
         self._thread.start()
 
     def notice(self) -> None:

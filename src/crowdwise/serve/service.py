@@ -42,7 +42,7 @@ class Service:
             catch_up(connection, self.board)
         self.observer = Observer(self.board, lambda: self.submit(LookOn()))
         self.desk = Desk(self.database, self.board, self.observer.notice)
-        self.observer.notice()
+        self.observer.start()  # now that there is a desk to poll
 
     def submit(self, action: Action, receipt: str = "") -> Future[Answer]:
         """Queue an action without waiting for it."""

@@ -52,8 +52,10 @@ class IntervalRow:
     kind: int = 0
 
 
-def bar_chart(names: Sequence[str], values: Sequence[float], what: str, label: str) -> Markup:
-    """Draw vertical bars, one per name."""
+def bar_chart(
+    names: Sequence[str], values: Sequence[float], what: str, label: str, axis: str = ""
+) -> Markup:
+    """Draw vertical bars, one per name; ``axis`` says what the names are, by default ``what``."""
     height, left, bottom = 210, 48, 170
     scale = Scale(0, max(*values, 1), bottom, 12)
     step = (WIDTH - left - 8) / max(len(values), 1)
@@ -67,7 +69,7 @@ def bar_chart(names: Sequence[str], values: Sequence[float], what: str, label: s
         shapes.append(BAR.format(left_edge, top, round(broad, 1), tall, tip))
         if place % every == 0:
             shapes.append(words(middle, bottom + 16, name, "tick middle"))
-    shapes.append(words((left + WIDTH) / 2, bottom + 34, what, "axis middle"))
+    shapes.append(words((left + WIDTH) / 2, bottom + 34, axis or what, "axis middle"))
     return drawing(height, shapes, label)
 
 

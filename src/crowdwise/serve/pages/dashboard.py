@@ -20,8 +20,13 @@ from crowdwise.serve.service import Service
 MOST_TASKS = 12
 MOST_WORKERS = 50
 MOST_BARS = 24
-# Bar widths, in seconds, of the chart of labels over time, with the format of its time axis.
-STEPS = ((60, "%H:%M"), (600, "%H:%M"), (3_600, "%d %b %H:%M"), (86_400, "%d %b"))
+# Bar widths, in seconds, of the chart of labels over time, with name and format of its time axis.
+STEPS = (
+    (60, "minute", "%H:%M"),
+    (600, "ten minutes", "%H:%M"),
+    (3_600, "hour", "%d %b %H:%M"),
+    (86_400, "day", "%d %b"),
+)
 
 
 @cache
@@ -114,14 +119,15 @@ def draw_pace(board: Board) -> Markup | None:
         return None
     end = float(at.max())
     span = end - float(at.min())
-    step, form = next((one for one in STEPS if span <= MOST_BARS * one[0]), STEPS[-1])
+    step, unit, form = next((one for one in STEPS if span <= MOST_BARS * one[0]), STEPS[-1])
     last = int(end // step)
     first = max(int(at.min() // step), last - MOST_BARS + 1)
     place = (at // step).astype(np.int64) - first
     counts = np.bincount(place[place >= 0], minlength=last - first + 1)
     times = pd.to_datetime((first + np.arange(len(counts))) * step, unit="s")
     label = f"Labels over time: {plural(int(counts[-1]), 'label')} in the last bar"
-    return bar_chart([time.strftime(form) for time in times], counts.tolist(), "labels", label)
+    names = [time.strftime(form) for time in times]
+    return bar_chart(names, counts.tolist(), "labels", label, f"{unit}, UTC")
 
 
 def show_name(value: str, most: int = 60) -> Markup:
