@@ -41,30 +41,6 @@ typedef struct {
     double *total, *log;                                  /* (CHUNK + k): of some cells */
 } Work;
 
-/* log(x) for x > 0 without a branch or a call: 2 artanh(s) of the mantissa as a series. */
-INLINE double log_of_positive(double x)
-{
-    const int64_t root = 0x3fe6a09e667f3bcd; /* the bits of sqrt(1/2) */
-    union { double d; uint64_t i; } bits = { x < 1e-300 ? 1e-300 : x }, power;
-    const uint64_t shifted = bits.i + (0x3ff0000000000000 - root);
-    power.i = (shifted >> 52) | 0x4330000000000000; /* 2**52 + exponent + 1023 */
-    bits.i = (shifted & 0x000fffffffffffff) + root;
-    const double n = power.d - (4503599627370496.0 + 1023.0);
-    const double s = (bits.d - 1.0) / (bits.d + 1.0), z = s * s;
-    double q = 1.0 / 23.0;
-    q = q * z + 1.0 / 21.0;
-    q = q * z + 1.0 / 19.0;
-    q = q * z + 1.0 / 17.0;
-    q = q * z + 1.0 / 15.0;
-    q = q * z + 1.0 / 13.0;
-    q = q * z + 1.0 / 11.0;
-    q = q * z + 1.0 / 9.0;
-    q = q * z + 1.0 / 7.0;
-    q = q * z + 1.0 / 5.0;
-    q = q * z + 1.0 / 3.0;
-    return n * 6.93147180369123816490e-01 + (n * 1.90821492927058770002e-10 + 2.0 * (s + s * z * q));
-}
-
 /* A task's odds and chances from its parameters. */
 INLINE void find_effect(const Entropy *a, const int64_t k, const double *restrict from,
                         double *restrict odds, double *restrict chance)

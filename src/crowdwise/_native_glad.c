@@ -7,7 +7,7 @@
 #define MOST_HALVINGS 30
 #define ROUNDING 1e-12
 #define CELLS 512        /* cells taken at once, but whole tasks */
-#define COLUMNS 6        /* value, slope, curvature and a factor; value and factor of the trial */
+#define COLUMNS 4        /* value, slope and curvature; value of the trial */
 
 typedef struct {
     const int64_t *indptr;    /* (n_tasks + 1) */
@@ -24,17 +24,22 @@ typedef struct {
     double *next_ease;        /* (n_tasks), replaced: its logarithm after the step */
     double *posterior;        /* (n_tasks, k) or NULL, replaced */
     double *truths;           /* (k), added to */
-    double *sums;             /* (n_workers, COLUMNS) or NULL, added to; factors are multiplied */
+    double *sums;             /* (n_workers, COLUMNS) or NULL, added to */
     double mean, variance;    /* of the prior of log ease */
     int64_t n_tasks, k;
     int move;                 /* whether to take a step before the E-step */
 } Glad;
 
+/* A batch: some tasks, and their cells. All that takes exponentials and logarithms is done for
+ * the whole batch in a loop of its own, which the compiler can vectorize. */
 typedef struct {
-    double *x, *e;                 /* (n_cells of a batch): skill times ease, exp(-|x|) */
-    double *row;                   /* (CELLS, k): posteriors */
-    double *ease, *before, *step;  /* (CELLS), one for each task of a batch */
-} Work;
+    int64_t first, last, low, n;             /* its tasks; its first cell, and how many it has */
+    int32_t *who, *label;                    /* (n) */
+    double *weight, *skill, *x;              /* (n): x is skill times ease */
+    double *chance, *loss, *trial;           /* (n): sigmoid(x), log(1 + exp(x)) */
+    double *row, *top, *sum;                 /* (tasks, k): posteriors; what was taken out of them */
+    double *ease, *before, *step;            /* (tasks) */
+} Batch;
 
 /* The tasks from `first` on that have about CELLS cells together, one at least. */
 INLINE int64_t batch_end(const Glad *a, int64_t first)
@@ -55,28 +60,59 @@ static int64_t largest_batch(const Glad *a)
     return most;
 }
 
-INLINE void fade(const double *restrict x, double *restrict e, int64_t n)
+INLINE void open_batch(const Glad *a, Batch *b, int64_t first)
 {
-    for (int64_t i = 0; i < n; i++) e[i] = exp_of_nonpositive(-fabs(x[i]));
-}
-
-/* The ease of the tasks of a batch; exp_of_nonpositive is as exact for positive numbers below 708. */
-INLINE void find_ease(const double *restrict log_ease, const double *restrict step,
-                      double *restrict ease, int64_t n)
-{
-    for (int64_t b = 0; b < n; b++) {
-        const double at = log_ease[b] + (step ? step[b] : 0.0);
-        ease[b] = exp_of_nonpositive(at > 708.0 ? 708.0 : at);
+    b->first = first;
+    b->last = batch_end(a, first);
+    b->low = a->indptr[first];
+    b->n = a->indptr[b->last] - b->low;
+    for (int64_t i = 0; i < b->n; i++) {
+        const int32_t code = a->code[b->low + i];
+        b->who[i] = a->worker[code];
+        b->label[i] = a->label[code];
+        b->skill[i] = a->skill[b->who[i]];
+        b->weight[i] = a->value ? a->value[b->low + i] : 1.0;
+        b->trial[i] = 0.0;
     }
 }
 
-INLINE double chance_of(double x, double e) { return (x >= 0.0 ? 1.0 : e) / (1.0 + e); }
-
-INLINE void place(const Glad *a, int64_t task, double ease, double *x)
+/* The ease of the tasks; exp_of_nonpositive is as exact for positive numbers below 708. */
+INLINE void find_ease(const double *restrict log_ease, double *restrict ease, int64_t n)
 {
-    const int64_t low = a->indptr[task];
-    for (int64_t i = low; i < a->indptr[task + 1]; i++)
-        x[i - low] = a->skill[a->worker[a->code[i]]] * ease;
+    for (int64_t t = 0; t < n; t++) {
+        const double at = log_ease[t];
+        ease[t] = exp_of_nonpositive(at > 708.0 ? 708.0 : at);
+    }
+}
+
+/* What labels say at x: the chance that they are right, and -log of the chance that not. */
+INLINE void respond(const double *restrict x, double *restrict chance, double *restrict loss,
+                    int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const double e = exp_of_nonpositive(-fabs(x[i]));
+        chance[i] = (x[i] >= 0.0 ? 1.0 : e) / (1.0 + e);
+        loss[i] = (x[i] > 0.0 ? x[i] : 0.0) + log_of_positive(1.0 + e);
+    }
+}
+
+/* The cells of a task, counted within the batch. */
+INLINE int64_t cells_of(const Glad *a, const Batch *b, int64_t t, int64_t *stop)
+{
+    *stop = a->indptr[b->first + t + 1] - b->low;
+    return a->indptr[b->first + t] - b->low;
+}
+
+INLINE void place(const Glad *a, const Batch *b, int64_t t, double ease)
+{
+    int64_t stop, i = cells_of(a, b, t, &stop);
+    for (; i < stop; i++) b->x[i] = b->skill[i] * ease;
+}
+
+INLINE void place_all(const Glad *a, const Batch *b)
+{
+    for (int64_t t = 0; t < b->last - b->first; t++) place(a, b, t, b->ease[t]);
+    respond(b->x, b->chance, b->loss, b->n);
 }
 
 INLINE double pull(const Glad *a, double at)
@@ -89,180 +125,136 @@ INLINE int has_fallen(double before, double after)
     return !(after >= before - ROUNDING * (1.0 + fabs(before)));
 }
 
-/* P(truth | labels) from log joints, in place; what was taken out of them. */
-INLINE double normalize(const Glad *a, int64_t task, double *row, double *sum)
+/* exp(row) in place. */
+INLINE void raise(double *restrict row, int64_t n)
 {
-    const int64_t k = a->k;
-    if (a->gold && a->gold[task] >= 0)
-        for (int64_t c = 0; c < k; c++) if (c != a->gold[task]) row[c] = -INFINITY;
-    double top = row[0];
-    *sum = 0.0;
-    for (int64_t c = 1; c < k; c++) top = row[c] > top ? row[c] : top;
-    for (int64_t c = 0; c < k; c++) row[c] = exp_of_nonpositive(row[c] - top);
-    for (int64_t c = 0; c < k; c++) *sum += row[c];
-    for (int64_t c = 0; c < k; c++) row[c] /= *sum;
-    return top;
+    for (int64_t i = 0; i < n; i++) row[i] = exp_of_nonpositive(row[i]);
 }
 
-/* The posterior of a task as it was before this step. */
-INLINE void recall(const Glad *a, int64_t task, double ease, double others, double *row)
+/* P(truth | labels) of each task from x, and what was taken out of them. */
+INLINE void infer(const Glad *a, const Batch *b, const double *prior, double others)
 {
-    double sum;
-    for (int64_t c = 0; c < a->k; c++) row[c] = a->old_prior[c];
-    for (int64_t i = a->indptr[task]; i < a->indptr[task + 1]; i++) {
-        const int32_t code = a->code[i];
-        const double weight = a->value ? a->value[i] : 1.0;
-        row[a->label[code]] += weight * (a->old_skill[a->worker[code]] * ease + others);
+    const int64_t k = a->k, n_tasks = b->last - b->first;
+    for (int64_t t = 0; t < n_tasks; t++) {
+        double *row = b->row + t * k;
+        int64_t stop, i = cells_of(a, b, t, &stop);
+        for (int64_t c = 0; c < k; c++) row[c] = prior[c];
+        for (; i < stop; i++) row[b->label[i]] += b->weight[i] * (b->x[i] + others);
+        if (a->gold && a->gold[b->first + t] >= 0)
+            for (int64_t c = 0; c < k; c++) if (c != a->gold[b->first + t]) row[c] = -INFINITY;
+        double top = row[0];
+        for (int64_t c = 1; c < k; c++) top = row[c] > top ? row[c] : top;
+        for (int64_t c = 0; c < k; c++) row[c] -= top;
+        b->top[t] = top;
     }
-    normalize(a, task, row, &sum);
-}
-
-/* Adds to a worker's last columns what the skill is worth under the posterior as it was. */
-INLINE void add_trial(const Glad *a, int64_t who, double weight, double gain, double part)
-{
-    double *to = a->sums + COLUMNS * who;
-    if (a->value) {
-        to[4] += weight * (gain - log1p(part));
-    } else { /* one logarithm for many factors */
-        to[4] += gain;
-        to[5] *= 1.0 + part;
-        if (to[5] > 1e250) { to[4] -= log(to[5]); to[5] = 1.0; }
+    raise(b->row, n_tasks * k);
+    for (int64_t t = 0; t < n_tasks; t++) {
+        double *row = b->row + t * k, sum = 0.0;
+        for (int64_t c = 0; c < k; c++) sum += row[c];
+        for (int64_t c = 0; c < k; c++) row[c] /= sum;
+        b->sum[t] = sum;
     }
 }
 
-/* Value of a task's part of the objective; and if they are asked for, slope and curvature by ease,
- * with the trial of its workers' skills. */
-INLINE double task_value(const Glad *a, int64_t task, const double *x, const double *e,
-                         const double *row, double *slope, double *curvature)
+/* A task's part of the objective, without the prior of its ease. */
+INLINE double task_value(const Glad *a, const Batch *b, int64_t t)
 {
-    double value = 0.0, product = 1.0, up = 0.0, bend = 0.0;
-    const int64_t low = a->indptr[task];
-    for (int64_t i = low; i < a->indptr[task + 1]; i++) {
-        const int32_t code = a->code[i];
-        const double weight = a->value ? a->value[i] : 1.0, at = x[i - low], part = e[i - low];
-        const double right = row[a->label[code]];
-        value += weight * (right * at - (at > 0.0 ? at : 0.0));
-        if (a->value) value -= weight * log1p(part); else product *= 1.0 + part;
-        if (product > 1e250) { value -= log(product); product = 1.0; }
-        if (slope) {
-            const int64_t who = a->worker[code];
-            const double skill = a->skill[who], chance = chance_of(at, part);
-            up += weight * (right - chance) * skill;
-            bend += weight * chance * (1.0 - chance) * skill * skill;
-            if (a->sums) add_trial(a, who, weight, right * at - (at > 0.0 ? at : 0.0), part);
-        }
-    }
-    if (slope) { *slope = up; *curvature = bend; }
-    return value - log(product);
+    double value = 0.0;
+    const double *row = b->row + t * a->k;
+    int64_t stop, i = cells_of(a, b, t, &stop);
+    for (; i < stop; i++) value += b->weight[i] * (row[b->label[i]] * b->x[i] - b->loss[i]);
+    return value;
 }
 
 /* A Newton step of one task whose first trial has fallen: halve it until it does not. */
-static double halve(const Glad *a, int64_t task, const double *row, double before, double step,
-                    double *x, double *e)
+static double halve(const Glad *a, const Batch *b, int64_t t)
 {
-    const double here = a->log_ease[task];
-    const int64_t n = a->indptr[task + 1] - a->indptr[task];
-    for (int trial = 1; trial < MOST_HALVINGS; trial++) {
-        step /= 2.0;
-        place(a, task, exp(here + step), x);
-        fade(x, e, n);
-        const double after = task_value(a, task, x, e, row, NULL, NULL) - pull(a, here + step);
-        if (!has_fallen(before, after)) return here + step;
+    const double here = a->log_ease[b->first + t];
+    double step = b->step[t];
+    int64_t stop, first = cells_of(a, b, t, &stop);
+    for (int trial = 1; trial <= MOST_HALVINGS; trial++) {
+        step = trial < MOST_HALVINGS ? step / 2.0 : 0.0;
+        place(a, b, t, exp(here + step));
+        respond(b->x + first, b->chance + first, b->loss + first, stop - first);
+        if (!has_fallen(b->before[t], task_value(a, b, t) - pull(a, here + step))) break;
     }
-    place(a, task, exp(here), x);
-    fade(x, e, n);
-    return here;
+    return here + step;
 }
 
-/* Adds to the first columns value, slope and curvature by skill under the posterior as it is. */
-INLINE void add_shape(const Glad *a, int64_t task, double ease, const double *x, const double *e,
-                      const double *row)
+/* Moves the ease of the tasks, as the old posterior has it; x and all from it are left there. */
+INLINE void move_ease(const Glad *a, const Batch *b, double others)
 {
-    const int64_t low = a->indptr[task];
-    for (int64_t i = low; i < a->indptr[task + 1]; i++) {
-        const int32_t code = a->code[i];
-        const double at = x[i - low], part = e[i - low], chance = chance_of(at, part);
-        const double right = row[a->label[code]], weight = a->value ? a->value[i] : 1.0;
-        const double gain = right * at - (at > 0.0 ? at : 0.0);
-        double *to = a->sums + COLUMNS * (int64_t)a->worker[code];
-        to[1] += weight * (right - chance) * ease;
-        to[2] += weight * chance * (1.0 - chance) * ease * ease;
-        if (a->value) {
-            to[0] += weight * (gain - log1p(part));
-        } else {
-            to[0] += gain;
-            to[3] *= 1.0 + part;
-            if (to[3] > 1e250) { to[0] -= log(to[3]); to[3] = 1.0; }
+    const int64_t n_tasks = b->last - b->first;
+    double *there = a->next_ease + b->first;
+    for (int64_t t = 0; t < n_tasks; t++) {
+        int64_t stop, i = cells_of(a, b, t, &stop);
+        for (; i < stop; i++) b->x[i] = a->old_skill[b->who[i]] * b->ease[t];
+    }
+    infer(a, b, a->old_prior, others);
+    place_all(a, b);
+    for (int64_t t = 0; t < n_tasks; t++) {
+        const double here = a->log_ease[b->first + t], ease = b->ease[t], *row = b->row + t * a->k;
+        double value = 0.0, slope = 0.0, curvature = 0.0;
+        int64_t stop, i = cells_of(a, b, t, &stop);
+        for (; i < stop; i++) {
+            const double weight = b->weight[i], right = row[b->label[i]], chance = b->chance[i];
+            b->trial[i] = weight * (right * b->x[i] - b->loss[i]);
+            value += b->trial[i];
+            slope += weight * (right - chance) * b->skill[i];
+            curvature += weight * chance * (1.0 - chance) * b->skill[i] * b->skill[i];
         }
-    }
-}
-
-/* Moves the ease of the tasks of a batch; x, e and ease are left at where they are then. */
-INLINE void move_ease(const Glad *a, int64_t first, int64_t last, double others, const Work *w)
-{
-    const int64_t low = a->indptr[first], k = a->k;
-    for (int64_t task = first, b = 0; task < last; task++, b++) {
-        const int64_t at = a->indptr[task] - low;
-        const double here = a->log_ease[task], ease = w->ease[b];
-        double slope, curvature, *row = w->row + b * k;
-        recall(a, task, ease, others, row);
-        w->before[b] = task_value(a, task, w->x + at, w->e + at, row, &slope, &curvature)
-                       - pull(a, here);
+        b->before[t] = value - pull(a, here);
         double bend = ease * ease * curvature - ease * slope;
         bend = (bend > 0.0 ? bend : 0.0) + 1.0 / a->variance;
         const double up = (ease * slope - (here - a->mean) / a->variance) / bend;
-        w->step[b] = up > LONGEST ? LONGEST : up < -LONGEST ? -LONGEST : up;
+        b->step[t] = up > LONGEST ? LONGEST : up < -LONGEST ? -LONGEST : up;
+        there[t] = here + b->step[t];
     }
-    find_ease(a->log_ease + first, w->step, w->ease, last - first);
-    for (int64_t task = first; task < last; task++)
-        place(a, task, w->ease[task - first], w->x + (a->indptr[task] - low));
-    fade(w->x, w->e, a->indptr[last] - low);
-    for (int64_t task = first, b = 0; task < last; task++, b++) {
-        const int64_t at = a->indptr[task] - low;
-        const double there = a->log_ease[task] + w->step[b], *row = w->row + b * k;
-        const double after = task_value(a, task, w->x + at, w->e + at, row, NULL, NULL)
-                             - pull(a, there);
-        a->next_ease[task] = there;
-        if (has_fallen(w->before[b], after)) {
-            a->next_ease[task] = halve(a, task, row, w->before[b], w->step[b], w->x + at, w->e + at);
-            w->ease[b] = exp(a->next_ease[task]);
+    find_ease(there, b->ease, n_tasks);
+    place_all(a, b);
+    for (int64_t t = 0; t < n_tasks; t++)
+        if (has_fallen(b->before[t], task_value(a, b, t) - pull(a, there[t]))) {
+            there[t] = halve(a, b, t);
+            b->ease[t] = exp(there[t]);
+        }
+}
+
+/* Adds value, slope and curvature by skill under the posterior as it is, and the trial. */
+INLINE void add_shape(const Glad *a, const Batch *b)
+{
+    for (int64_t t = 0; t < b->last - b->first; t++) {
+        const double ease = b->ease[t], *row = b->row + t * a->k;
+        int64_t stop, i = cells_of(a, b, t, &stop);
+        for (; i < stop; i++) {
+            const double weight = b->weight[i], right = row[b->label[i]], chance = b->chance[i];
+            double *to = a->sums + COLUMNS * (int64_t)b->who[i];
+            to[0] += weight * (right * b->x[i] - b->loss[i]);
+            to[1] += weight * (right - chance) * ease;
+            to[2] += weight * chance * (1.0 - chance) * ease * ease;
+            to[3] += b->trial[i];
         }
     }
 }
 
-MULTIVERSION static double run_glad(const Glad *a, const Work *w)
+MULTIVERSION static double run_glad(const Glad *a, Batch *b)
 {
     const int64_t k = a->k;
     const double others = log(k > 1 ? (double)(k - 1) : 1.0);
     double evidence = 0.0;
-    for (int64_t first = 0, last; first < a->n_tasks; first = last) {
-        last = batch_end(a, first);
-        const int64_t low = a->indptr[first];
-        find_ease(a->log_ease + first, NULL, w->ease, last - first);
-        for (int64_t task = first; task < last; task++)
-            place(a, task, w->ease[task - first], w->x + (a->indptr[task] - low));
-        fade(w->x, w->e, a->indptr[last] - low);
-        if (a->move) move_ease(a, first, last, others, w);
-        for (int64_t task = first; task < last; task++) {
-            double *row = a->posterior ? a->posterior + task * k : w->row, product = 1.0, sum;
-            const double *x = w->x - low, *e = w->e - low;
-            for (int64_t c = 0; c < k; c++) row[c] = a->prior[c];
-            for (int64_t i = a->indptr[task]; i < a->indptr[task + 1]; i++) {
-                const double weight = a->value ? a->value[i] : 1.0, at = x[i];
-                row[a->label[a->code[i]]] += weight * (at + others);
-                evidence -= weight * ((at > 0.0 ? at : 0.0) + others);
-                if (a->value) evidence -= weight * log1p(e[i]);
-                else product *= 1.0 + e[i];
-                if (product > 1e250) { evidence -= log(product); product = 1.0; }
-            }
-            const double top = normalize(a, task, row, &sum);
-            for (int64_t c = 0; c < k; c++) a->truths[c] += row[c];
-            evidence += top + log(sum / product);
-            if (a->sums) {
-                const int64_t at = a->indptr[task] - low;
-                add_shape(a, task, w->ease[task - first], w->x + at, w->e + at, row);
-            }
+    for (int64_t first = 0; first < a->n_tasks; first = b->last) {
+        open_batch(a, b, first);
+        const int64_t n_tasks = b->last - first;
+        find_ease(a->log_ease + first, b->ease, n_tasks);
+        if (a->move) move_ease(a, b, others); else place_all(a, b);
+        infer(a, b, a->prior, others);
+        for (int64_t i = 0; i < b->n; i++) evidence -= b->weight[i] * (b->loss[i] + others);
+        for (int64_t t = 0; t < n_tasks; t++) {
+            evidence += b->top[t] + log_of_positive(b->sum[t]);
+            for (int64_t c = 0; c < k; c++) a->truths[c] += b->row[t * k + c];
         }
+        if (a->posterior)
+            memcpy(a->posterior + first * k, b->row, (size_t)(n_tasks * k) * sizeof(double));
+        if (a->sums) add_shape(a, b);
     }
     return evidence;
 }
@@ -285,15 +277,21 @@ PyObject *glad_pass(PyObject *self, PyObject *args)
         move,
     };
     const int64_t most = largest_batch(&pass);
-    double *x = malloc((2 * most + (3 + pass.k) * CELLS) * sizeof(double)), evidence = 0.0;
-    if (x) {
-        double *rest = x + 2 * most;
-        const Work work = { x, x + most, rest + 3 * CELLS, rest, rest + CELLS, rest + 2 * CELLS };
+    double *room = malloc((7 * most + (5 + pass.k) * CELLS) * sizeof(double)), evidence = 0.0;
+    if (room) {
+        double *rest = room + 7 * most;
+        Batch batch = {
+            .who = (int32_t *)room, .label = (int32_t *)room + most, .weight = room + most,
+            .skill = room + 2 * most, .x = room + 3 * most, .chance = room + 4 * most,
+            .loss = room + 5 * most, .trial = room + 6 * most, .top = rest, .sum = rest + CELLS,
+            .ease = rest + 2 * CELLS, .before = rest + 3 * CELLS, .step = rest + 4 * CELLS,
+            .row = rest + 5 * CELLS,
+        };
         Py_BEGIN_ALLOW_THREADS
-        evidence = run_glad(&pass, &work);
+        evidence = run_glad(&pass, &batch);
         Py_END_ALLOW_THREADS
     }
-    free(x);
+    free(room);
     release(b, 15);
-    return x ? PyFloat_FromDouble(evidence) : PyErr_NoMemory();
+    return room ? PyFloat_FromDouble(evidence) : PyErr_NoMemory();
 }

@@ -32,7 +32,7 @@ from crowdwise.inference.logistic import (
 from crowdwise.inference.simplex import gold_mask, log_of
 from crowdwise.typing import Floats
 
-COLUMNS = 6  # sums by worker: value, slope, curvature and a factor; trial and its factor
+COLUMNS = 4  # sums by worker: value, slope and curvature; value of the trial
 NOTHING = np.zeros(0)
 
 
@@ -103,17 +103,15 @@ class GladSteps:
         def work(block: Block, truths: Floats, sums: Floats, pull: Floats) -> float:
             some = slice(block.first - first, block.first - first + block.n_tasks)
             before, after = (replace(one, log_ease=one.log_ease[some]) for one in (old, now))
-            sums[:, [3, 5]] = 1.0
             args = before, after, moved[some], NOTHING, truths, sums
             evidence = self._block(block, *args, move=move)
-            sums[:, [0, 4]] -= np.log(sums[:, [3, 5]])
             pull += self.of_ease.penalty(moved[some]).sum()
             return evidence
 
         shapes = [now.prior.shape, (len(now.skill), COLUMNS), (1,)]
         evidence, (truths, sums, pull) = self.engine.sum_blocks(work, shapes)
         shape = self.of_skill.added_to(Shape(sums[:, 0], sums[:, 1], sums[:, 2]), now.skill)
-        trial = sums[:, 4] - self.of_skill.penalty(now.skill)
+        trial = sums[:, 3] - self.of_skill.penalty(now.skill)
         there = replace(now, log_ease=moved)
         return Found(there, evidence, float(pull[0]), truths, shape, trial)
 
@@ -141,7 +139,7 @@ class GladSteps:
         if move:
             right = expect(rows, old, mask)[0].ravel()[rows.cell]
             ease = np.exp(now.log_ease)[rows.task]
-            sums[:, 4] += at_scale(now.skill, ease, rows.worker, rows, right).value
+            sums[:, 3] += at_scale(now.skill, ease, rows.worker, rows, right).value
             by_ease = partial(at_ease, rows=rows, right=right, skill=now.skill, prior=self.of_ease)
             moved[:] = ascend(now.log_ease, by_ease)
             now = replace(now, log_ease=moved)

@@ -14,6 +14,7 @@ import threading
 import zlib
 from collections.abc import Sequence
 from datetime import timedelta
+from importlib import import_module
 
 import numpy as np
 import torch
@@ -102,6 +103,9 @@ def find_ranks() -> Alone:
                     fix="start with torchrun --nproc-per-node 2 script.py, or unset WORLD_SIZE",
                 )
             )
+        # The defaults of its functions would keep a group that is there when it is imported, and
+        # with the group threads that call the interpreter after its end, which aborts the process.
+        import_module("torch.distributed.nn")
         dist.init_process_group(timeout=PATIENCE)
         atexit.register(leave)
     size = dist.get_world_size()
@@ -109,7 +113,7 @@ def find_ranks() -> Alone:
 
 
 def leave() -> None:
-    """Leave the group that was joined here."""
+    """Leave the group that was joined here, and end its threads."""
     if dist.is_initialized():
         dist.destroy_process_group()
 
