@@ -1,14 +1,19 @@
 """Features on disk: the same answers, and never all rows in memory."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
+from crowdwise import learn, memory
 from crowdwise.errors import AnnotationError, FormatError
-from crowdwise.learn import EM, LIA, CrowdClassifier, SpeeLFC, map_features
-from crowdwise.nets import batches
+from crowdwise.laws.quick import quick
+from crowdwise.learn import EM, LEARNERS, LIA, CrowdClassifier, SpeeLFC, map_features, search
+from crowdwise.nets import batches, features
 from crowdwise.nets.mapped import MappedRows
 from crowdwise.nets.training import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
@@ -31,6 +36,24 @@ def mapped(crowd, tmp_path):
     return map_features(tmp_path / "X.npy")
 
 
+@pytest.fixture
+def short_of_memory(monkeypatch):
+    """Let 64 rows fit into memory at once; count how many are taken."""
+    taken, rows = [0], MappedRows.rows
+
+    def spy(self, at):
+        taken[0] = max(taken[0], len(at))
+        return rows(self, at)
+
+    monkeypatch.setattr(MappedRows, "rows", spy)
+    monkeypatch.setattr(features, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(features, "LARGE", 64 * 5 * 4)
+    monkeypatch.setattr(memory, "available_memory", lambda: 0)
+    for module in (batches, search):
+        monkeypatch.setattr(module, "PART", 64 * 5)
+    return taken
+
+
 @pytest.mark.parametrize(
     "learner",
     [
@@ -41,26 +64,35 @@ def mapped(crowd, tmp_path):
     ],
     ids=["search", "batches", "em", "parts"],
 )
-def test_features_on_disk_are_fetched_some_at_a_time(learner, crowd, mapped, monkeypatch):
+def test_features_on_disk_are_fetched_some_at_a_time(learner, crowd, mapped, short_of_memory):
     X, votes = crowd
     expected = learner.fit(X, votes)
     answers = expected.posterior_, expected.predict_proba(X), expected.confusion_
-    most, rows = [0], MappedRows.rows
-
-    def spy(self, at):
-        most[0] = max(most[0], len(at))
-        return rows(self, at)
-
-    monkeypatch.setattr(MappedRows, "rows", spy)
-    monkeypatch.setattr(batches, "PART", 5 * 64)
-    monkeypatch.setattr(batches, "rows_at_once", lambda _: 64)
-    monkeypatch.setattr("crowdwise.nets.features.rows_at_once", lambda _: 64)
-    monkeypatch.setattr("crowdwise.learn.search.PART", 5 * 64)
     found = learner.fit(mapped, votes)
-    assert most[0] <= 64
+    assert 0 < short_of_memory[0] <= 64
     own = found.posterior_, found.predict_proba(X), found.confusion_
     for value, again in zip(answers, own, strict=True):
         assert_allclose(again, value, atol=1e-5)
+
+
+TABLES = {"AutoClassifier", "CrowdLab", "MALR", "Raykar", "SoftProb", "TwoStage"}
+AT_ONCE = TABLES | {"PersonalClassifier", "ClusteredPersonalClassifier", "ICED", "MBEM"}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_no_learner_takes_more_rows_than_fit_into_memory(name, crowd, mapped, short_of_memory):
+    learner = quick(getattr(learn, name)())
+    if "training" in learner.get_params():
+        learner.set_params(training=BATCHES)
+    refused = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            learner.fit(mapped, crowd[1]).predict_proba(mapped)
+        except AnnotationError as error:
+            refused = "many tasks at once" in str(error)
+    assert short_of_memory[0] <= 64
+    assert refused == (name in AT_ONCE)
 
 
 def test_a_memory_mapped_array_is_left_on_disk(crowd, tmp_path):

@@ -142,6 +142,8 @@ def refuse_other_columns(names: Array | None, known: Array | None, what: str = "
 def in_task_order(X: FeaturesLike, tasks: Array) -> FeaturesLike:
     """Return the same X, of any kind, with one row per task in order."""
     column_names(X)  # refuses columns that are not features
+    if hasattr(X, "in_order"):  # rows on disk
+        X = X.in_order(tasks)
     order = order_by_name(X, tasks)
     if order is not None:
         return X.iloc[order]

@@ -115,6 +115,20 @@ def a_frame_by_task_may_be_in_any_order(learner: Learner, X: Floats, votes: Anno
     assert_allclose(get_results(after, X)[0], get_results(before, X)[0], atol=1e-6)
 
 
+def rows_on_disk_are_features(learner: Learner, X: Floats, votes: Annotations) -> None:
+    """Features on disk, in any order by name, teach the same as an array."""
+    from crowdwise.nets.mapped import MappedRows
+
+    named = replace(votes, tasks=np.array([f"task-{i}" for i in votes.tasks], dtype=object))
+    order = np.random.default_rng(4).permutation(len(X))
+    rows = MappedRows(X[order].astype(np.float32), named.tasks[order])
+    before, after = fit_quick(learner, X, named), fit_quick(learner, rows, named)
+    for one, other in zip(
+        get_results(before, X), get_results(after, rows.in_order(named.tasks)), strict=True
+    ):
+        assert_allclose(other, one, atol=1e-4)
+
+
 def one_seed_gives_one_result(learner: Learner, X: Floats, votes: Annotations) -> None:
     """Fits with the same seed are identical; global generators have and see no effect."""
     import torch
@@ -302,6 +316,7 @@ LEARNER_LAWS: list[Callable[[Learner, Floats, Annotations], None]] = [
     worker_names_are_only_names,
     class_names_are_only_names,
     a_frame_by_task_may_be_in_any_order,
+    rows_on_disk_are_features,
     one_seed_gives_one_result,
     tasks_without_labels_are_allowed,
     unusual_crowds_give_a_result_or_one_clear_error,

@@ -19,6 +19,7 @@ from crowdwise.errors import AnnotationError, ParameterError, explain, listing
 from crowdwise.learn.confusion_learner import ConfusionLearner
 from crowdwise.learn.softmax_regression import as_table
 from crowdwise.nets.features import remember_columns, take
+from crowdwise.nets.mapped import MappedRows
 from crowdwise.typing import Array, FeaturesLike, Floats, Ints
 
 
@@ -45,8 +46,8 @@ class ClassifierLearner(ConfusionLearner):
         return class_proba(self.classifier_, table, len(self.classes_))
 
     def _table(self, X: FeaturesLike) -> FeaturesLike:
-        """Return numbers for the default classifier; a user's gets X unchanged."""
-        return as_table(X) if self.classifier is None else X
+        """Return numbers, for the default classifier or from disk; else X unchanged."""
+        return as_table(X) if self.classifier is None or isinstance(X, MappedRows) else X
 
     def _unfitted(self, table: FeaturesLike) -> BaseEstimator:
         return default_classifier(table) if self.classifier is None else clone(self.classifier)

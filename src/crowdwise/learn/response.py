@@ -24,7 +24,12 @@ from crowdwise.io import as_annotations
 from crowdwise.io.accept import in_rows_of
 from crowdwise.learn.parts import WorkerTable, side_by_side
 from crowdwise.nets.batches import Batch, CrowdData, as_data, label_shares
-from crowdwise.nets.features import as_features, refuse_other_features, remember_features
+from crowdwise.nets.features import (
+    as_features,
+    refuse_other_features,
+    remember_features,
+    rows_at_once,
+)
 from crowdwise.nets.loop import Phase, pick_device, seeded, split, train
 from crowdwise.nets.modules import MLP, NetworkLike, Standardize, build_network
 from crowdwise.nets.objective import Objective
@@ -32,8 +37,6 @@ from crowdwise.nets.saved import empty_data, pack_net, unpack_net
 from crowdwise.nets.training import Training
 from crowdwise.persist import Savable
 from crowdwise.typing import AnnotationsLike, FeaturesLike, Floats, RandomState
-
-ROWS_AT_ONCE = 4096
 
 
 class ResponseModel(Savable, BaseEstimator):
@@ -236,7 +239,8 @@ class ResponseModel(Savable, BaseEstimator):
         code = torch.as_tensor(np.where(found < 0, len(self.workers_), found))
         features = as_features(X)
         refuse_other_features(features, self)
-        rows = torch.split(torch.arange(features.n_tasks), ROWS_AT_ONCE)
+        cells = max(int(np.prod(features.shape)), len(code) * len(self.classes_))
+        rows = torch.split(torch.arange(features.n_tasks), rows_at_once(cells))
         logit = torch.cat([self.net_.grid(features.rows(some), code) for some in rows])
         return torch.sigmoid(logit.double()).numpy()
 

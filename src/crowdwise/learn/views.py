@@ -131,7 +131,7 @@ def as_rows(X: FeaturesLike) -> Matrix:
         return csr_array(as_features(X).source, dtype=np.float32)
     features = as_features(X)
     whole = isinstance(features.source, torch.Tensor) and features.order is None
-    rows = features.source if whole else features.rows(torch.arange(features.n_tasks))
+    rows = features.source if whole else features.table()
     return rows.float().flatten(1).cpu().numpy()
 
 

@@ -24,7 +24,8 @@ from crowdwise.base.fitting import (
     refuse_width,
 )
 from crowdwise.errors import AnnotationError, ParameterError, explain
-from crowdwise.nets.mapped import MappedRows, place_rows
+from crowdwise.memory import LARGE, refuse_too_large
+from crowdwise.nets.mapped import MappedRows
 from crowdwise.typing import Array, FeaturesLike, Ints
 
 ROWS_AT_ONCE = 8192
@@ -52,7 +53,7 @@ class Features:
         if isinstance(self.source, Tensor) or issparse(self.source):
             return tuple(self.source.shape[1:])  # even if there are no rows
         if isinstance(self.source, MappedRows):
-            return self.source.shape
+            return self.source.shape[1:]
         return tuple(self.rows(torch.zeros(1, dtype=torch.long)).shape[1:])
 
     def rows(self, chosen: Tensor) -> Tensor:
@@ -64,6 +65,7 @@ class Features:
             dense = self.source[at.cpu().numpy()].toarray()
             return torch.as_tensor(dense, dtype=torch.float32, device=chosen.device)
         if isinstance(self.source, MappedRows):
+            _refuse_rows(len(at), self.shape)
             items = self.source.rows(at.cpu().numpy())
         elif len(at):
             items = default_collate([_features_only(self.source[int(i)]) for i in at])
@@ -71,6 +73,18 @@ class Features:
             items = torch.zeros((0, *self.shape))
         _refuse_missing(items, at)  # since such a table is never checked as a whole
         return items.to(chosen.device)
+
+    def table(self, bytes_each: int = 4) -> Tensor:
+        """Return all rows; ``bytes_each`` are needed for each number, with what is made of it."""
+        tasks = torch.arange(self.n_tasks)
+        if not isinstance(self.source, Dataset):
+            return self.rows(tasks)
+        shape = self.shape
+        _refuse_rows(self.n_tasks, shape, bytes_each)
+        found = torch.empty((len(tasks), *shape))
+        for some in torch.split(tasks, rows_at_once(int(np.prod(shape)))):
+            found[some] = self.rows(some).to(found)
+        return found
 
     def some(self) -> Tensor:
         """Return two rows to try something on, without touching torch's random numbers."""
@@ -116,7 +130,7 @@ def as_features(X: FeaturesLike, tasks: Array | None = None) -> Features:
     if X is None:
         source: Any = torch.arange(0 if tasks is None else len(tasks))
     elif isinstance(X, MappedRows):
-        source, order = X, order_by_name(place_rows(X), tasks)
+        source = X.in_order(tasks)
     elif isinstance(X, Dataset) or issparse(X):
         source = X.tocsr() if issparse(X) else X
     elif isinstance(X, Tensor):
@@ -201,6 +215,20 @@ def _as_array(X: FeaturesLike) -> Array:
             )
         ) from None
     return array
+
+
+def _refuse_rows(n: int, shape: tuple[int, ...], bytes_each: int = 4) -> None:
+    """Refuse to take so many rows from disk at once that they would not fit into memory."""
+    needed = float(n * bytes_each) * float(np.prod(shape))
+    if needed > LARGE:
+        refuse_too_large(
+            "A step that takes the features of many tasks at once",
+            needed,
+            f"{n:,} tasks x {int(np.prod(shape)):,} numbers",
+            "choose a method that reads some rows at a time, such as SpeeLFC or LIA; or train in "
+            "batches, with training=Training(batch_size=1000, batch_of='tasks')",
+            AnnotationError,
+        )
 
 
 def _refuse_complex(X: FeaturesLike) -> None:

@@ -11,33 +11,50 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from crowdwise.base.fitting import order_by_name
 from crowdwise.errors import FormatError, MissingExtraError, explain
 from crowdwise.typing import Array, Ints
 
 
 class MappedRows(Dataset[Tensor]):
-    """Rows of an array on disk, one per task; ``ids`` names the tasks."""
+    """Rows of an array on disk, one per task; ``ids`` names the tasks.
 
-    def __init__(self, array: Array, ids: Array | None = None, names: Array | None = None) -> None:
-        self.array, self.ids, self.names = array, ids, names
+    They are in the order of the array, or in another ``order``.
+    """
+
+    def __init__(
+        self,
+        array: Array,
+        ids: Array | None = None,
+        names: Array | None = None,
+        order: Ints | None = None,
+    ) -> None:
+        self.array, self.ids, self.names, self.order = array, ids, names, order
 
     def __len__(self) -> int:
-        return len(self.array)
+        return len(self.array if self.order is None else self.order)
 
     def __getitem__(self, row: int) -> Tensor:
         return self.rows(np.array([row]))[0]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of one row."""
-        return tuple(self.array.shape[1:])
+        """Number of rows, and the shape of one."""
+        return (len(self), *self.array.shape[1:])
 
     def rows(self, at: Ints) -> Tensor:
         """Read some rows from disk."""
+        at = at if self.order is None else self.order[at]
         order = np.argsort(at, kind="stable")  # read the disk from front to back
-        found = np.empty((len(at), *self.shape), dtype=np.float32)
+        found = np.empty((len(at), *self.shape[1:]), dtype=np.float32)
         found[order] = self.array[at[order]]
         return torch.from_numpy(found)
+
+    def in_order(self, tasks: Array | None) -> MappedRows:
+        """Return the rows of these tasks, in order, if the rows have names."""
+        index = pd.RangeIndex(len(self)) if self.ids is None else pd.Index(self.ids)
+        order = order_by_name(pd.DataFrame(index=index), tasks)
+        return self if order is None else MappedRows(self.array, None, self.names, order)
 
 
 def map_features(
@@ -120,8 +137,3 @@ def _map_parquet(path: Path, name: str | None, columns: list[str] | None) -> Map
             row += len(batch)
     names = np.concatenate(ids) if ids else None
     return MappedRows(array, names, np.array(taken, dtype=object))
-
-
-def place_rows(X: MappedRows) -> pd.DataFrame:
-    """Return the names of the rows as the index of a frame without columns."""
-    return pd.DataFrame(index=pd.RangeIndex(len(X)) if X.ids is None else pd.Index(X.ids))

@@ -103,8 +103,8 @@ def find_ranks() -> Alone:
                     fix="start with torchrun --nproc-per-node 2 script.py, or unset WORLD_SIZE",
                 )
             )
-        # The defaults of its functions would keep a group that is there when it is imported, and
-        # with the group threads that call the interpreter after its end, which aborts the process.
+        # Imported later, the defaults of its functions would keep the group, and with it threads
+        # that call the interpreter after its end, which aborts the process.
         import_module("torch.distributed.nn")
         dist.init_process_group(timeout=PATIENCE)
         atexit.register(leave)
