@@ -177,7 +177,7 @@ static PyMethodDef methods[] = {
     { "vote_pass", vote_pass, METH_VARARGS, "Shares of votes and their counts." },
     { "coin_pass", coin_pass, METH_VARARGS, "E-step where a label lifts its own class." },
     { "few_pass", few_pass, METH_VARARGS, "The same with very many classes." },
-    { "glad_pass", glad_pass, METH_VARARGS, "GLAD: a step of each task's ease, and both steps' sums." },
+    { "glad_sweep", glad_sweep, METH_VARARGS, "GLAD: a step of each task's ease, and both steps' sums." },
     { "entropy_pass", entropy_pass, METH_VARARGS, "Minimax entropy: steps of tasks, sums of workers." },
     { "new_cells", new_cells, METH_VARARGS, "Dictionaries for the texts of columns." },
     { "read_cells", read_cells, METH_VARARGS, "The codes of a block of delimited text." },

@@ -104,7 +104,7 @@ PyObject *encode(PyObject *self, PyObject *args);
 PyObject *vote_pass(PyObject *self, PyObject *args);
 PyObject *coin_pass(PyObject *self, PyObject *args);
 PyObject *few_pass(PyObject *self, PyObject *args);
-PyObject *glad_pass(PyObject *self, PyObject *args);
+PyObject *glad_sweep(PyObject *self, PyObject *args);
 PyObject *entropy_pass(PyObject *self, PyObject *args);
 PyObject *new_cells(PyObject *self, PyObject *args);
 PyObject *read_cells(PyObject *self, PyObject *args);

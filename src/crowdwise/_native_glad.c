@@ -259,9 +259,9 @@ MULTIVERSION static double run_glad(const Glad *a, Batch *b)
     return evidence;
 }
 
-/* glad_pass(indptr, code, value, worker, label, gold, old_prior, old_skill, prior, skill, log_ease,
+/* glad_sweep(indptr, code, value, worker, label, gold, old_prior, old_skill, prior, skill, log_ease,
  *           next_ease, posterior, truths, sums, mean, variance, move) -> evidence. */
-PyObject *glad_pass(PyObject *self, PyObject *args)
+PyObject *glad_sweep(PyObject *self, PyObject *args)
 {
     Py_buffer b[15];
     double mean, variance;

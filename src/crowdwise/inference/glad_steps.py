@@ -129,7 +129,7 @@ class GladSteps:
     ) -> float:
         """Fill ``moved`` and ``posterior``, update the sums, and return the evidence."""
         pairs, cells = self.engine.pairs, block.cells
-        if (loop := compiled.find("glad_pass")) is not None:
+        if (loop := compiled.find("glad_sweep")) is not None:
             columns = cells.indptr, cells.code, cells.value, pairs.worker, pairs.label, block.gold
             tables = log_of(old.prior), old.skill, log_of(now.prior), now.skill, now.log_ease
             normal = self.of_ease.mean, self.of_ease.variance
