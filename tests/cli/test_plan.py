@@ -88,6 +88,11 @@ def test_says_where_truths_show_that_the_target_is_missed():
     assert said.startswith("60 of 200 tasks done, those with known truths: these do not show")
 
 
+def test_a_single_task_is_no_tasks():
+    votes = Annotations.from_matrix(np.zeros((2, 2), dtype=int))
+    assert "the truths of 1 task drawn" in summarize(Planner(IBCC(), target=0.0).look(votes))
+
+
 @pytest.mark.parametrize("flag", ["--budget", "--cost"])
 def test_money_is_not_negative(files, capsys, flag):
     assert run("plan", files.votes, "--budget", 5, flag, -1) == 2

@@ -152,6 +152,6 @@ def summarize(planner: "Planner") -> str:
     if needed == inf:
         return f"{done}. No data can show that {target} are right; lower --target"
     return (
-        f"{done}. Labels alone promise nothing: for {target}, give the truths of {needed:,} tasks "
-        f"drawn at random (--gold-file); {n_known:,} are known"
+        f"{done}. Labels alone promise nothing: for {target}, give the truths of "
+        f"{plural(int(needed), 'task')} drawn at random (--gold-file); {n_known:,} are known"
     )
