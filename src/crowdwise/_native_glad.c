@@ -260,7 +260,7 @@ MULTIVERSION static double run_glad(const Glad *a, Batch *b)
 }
 
 /* glad_sweep(indptr, code, value, worker, label, gold, old_prior, old_skill, prior, skill, log_ease,
- *           next_ease, posterior, truths, sums, mean, variance, move) -> evidence. */
+ *            next_ease, posterior, truths, sums, mean, variance, move) -> evidence. */
 PyObject *glad_sweep(PyObject *self, PyObject *args)
 {
     Py_buffer b[15];

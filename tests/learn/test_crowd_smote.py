@@ -71,8 +71,11 @@ def test_places_equal_the_plain_loops(crowd, rule):
         share = sure[r] if rule == "intent" else sure[i]
         assert delta == pytest.approx(share / (sure[i] + sure[r]))
         assert_allclose(place, (1 - delta) * X[i] + delta * X[r])
-    assert_allclose(new.between(X), new.X)
-    assert_allclose(new.between(X**3)[-1], (1 - delta) * X[i] ** 3 + delta * X[r] ** 3)
+    assert_allclose(new.between(X[new.origin], X[new.neighbor]), new.X)
+    assert_allclose(
+        new.between(X[new.origin] ** 3, X[new.neighbor] ** 3)[-1],
+        (1 - delta) * X[i] ** 3 + delta * X[r] ** 3,
+    )
 
 
 def test_a_new_task_is_nearer_to_the_surer_one_only_by_intent():

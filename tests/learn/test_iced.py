@@ -36,6 +36,7 @@ from crowdwise.learn.iced import (
 )
 from crowdwise.learn.iced_parts import (
     EmbeddingNet,
+    MixedFeatures,
     MixedRows,
     Reconstruction,
     SplitCrowd,
@@ -365,8 +366,13 @@ def test_rows_of_features_and_embeddings_side_by_side(size):
     body, head = cut(net)
     mixed = MixedRows(nn.Identity(), body, head, (5,))
     x, z = torch.randn(4, 5), torch.randn(3, size)
-    torch.testing.assert_close(mixed(mixed.stack(x, z, True)), torch.cat([net(x), head(z)]))
-    torch.testing.assert_close(mixed(mixed.stack(x, x[:2], False)), net(torch.cat([x, x[:2]])))
+
+    def logits(new, embedded):
+        known = {"new": new, "embedded": embedded, "width": max(size, 5)}
+        return mixed(MixedFeatures(Features(x), **known).rows(torch.arange(len(x) + len(new))))
+
+    torch.testing.assert_close(logits(z, True), torch.cat([net(x), head(z)]))
+    torch.testing.assert_close(logits(x[:2], False), net(torch.cat([x, x[:2]])))
 
 
 def test_joint_annotations_equal_the_plain_rows(lopsided):

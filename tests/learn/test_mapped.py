@@ -12,7 +12,17 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise import learn, memory
 from crowdwise.errors import AnnotationError, FormatError
 from crowdwise.laws.quick import quick
-from crowdwise.learn import EM, LEARNERS, LIA, CrowdClassifier, SpeeLFC, map_features, search
+from crowdwise.learn import (
+    EM,
+    ICED,
+    LEARNERS,
+    LIA,
+    MBEM,
+    CrowdClassifier,
+    SpeeLFC,
+    map_features,
+    search,
+)
 from crowdwise.nets import batches, features
 from crowdwise.nets.mapped import MappedRows
 from crowdwise.nets.training import Training
@@ -61,8 +71,11 @@ def short_of_memory(monkeypatch):
         SpeeLFC(training=BATCHES, random_state=0),
         LIA(objective=EM(2, 2, marginal_epochs=2), training=Training(epochs=2), random_state=0),
         CrowdClassifier(training=BATCHES, random_state=0),
+        ICED(training=BATCHES, rounds=2, random_state=0),
+        ICED.recipe("network", training=BATCHES, rounds=2, random_state=0),
+        MBEM(training=BATCHES, random_state=0),
     ],
-    ids=["search", "batches", "em", "parts"],
+    ids=["search", "batches", "em", "parts", "iced", "iced network", "mbem"],
 )
 def test_features_on_disk_are_fetched_some_at_a_time(learner, crowd, mapped, short_of_memory):
     X, votes = crowd
@@ -76,7 +89,7 @@ def test_features_on_disk_are_fetched_some_at_a_time(learner, crowd, mapped, sho
 
 
 TABLES = {"AutoClassifier", "CrowdLab", "MALR", "Raykar", "SoftProb", "TwoStage"}
-AT_ONCE = TABLES | {"PersonalClassifier", "ClusteredPersonalClassifier", "ICED", "MBEM"}
+AT_ONCE = TABLES | {"PersonalClassifier", "ClusteredPersonalClassifier"}
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -147,7 +147,7 @@ class GroupTasks:
         """Yield the same groups, which always consist of labeled tasks."""
         yield self.whole()
 
-    def undivided(self) -> GroupTasks:
+    def undivided(self, *, later: bool = False) -> GroupTasks:
         """Return itself: there are no parts."""
         return self
 

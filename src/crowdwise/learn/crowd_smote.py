@@ -40,10 +40,9 @@ class NewTasks:
     X: Floats  # (new, feature)
     annotations: Annotations  # by the same workers, of the same classes
 
-    def between(self, X: Floats) -> Floats:
-        """Return the same mixtures for other features of the real tasks (eq. 2.3)."""
-        start = X[self.origin]
-        return start + self.delta[:, None] * (X[self.neighbor] - start)
+    def between(self, start: Floats, end: Floats) -> Floats:
+        """Return the same mixtures of other features of the origins and neighbors (eq. 2.3)."""
+        return start + self.delta[:, None] * (end - start)
 
 
 class CrowdSMOTE(Part):

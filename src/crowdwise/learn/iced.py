@@ -48,7 +48,7 @@ from crowdwise.learn.search import Search
 from crowdwise.learn.softmax_regression import LinearLearner
 from crowdwise.learn.two_stage import name_truths
 from crowdwise.nets.batches import Batch, CrowdData
-from crowdwise.nets.features import Features
+from crowdwise.nets.features import Features, rows_at_once
 from crowdwise.nets.loop import History, holds_out
 from crowdwise.nets.modules import MLP, build_network
 from crowdwise.nets.training import Training
@@ -345,7 +345,7 @@ class ICED(CrowdClassifier):
         code = np.argsort(who).astype(votes.worker.dtype)[votes.worker]
         votes = replace(votes, workers=votes.workers[who], worker=code)
         crowd = SplitCrowd(*hold_out(votes, settings, rng), gold)
-        features = Features(data.features.rows(torch.as_tensor(order, device=data.device)))
+        features = self._in_order(data, order)
         runs = []
         for _ in range(settings.n_restarts):
             net = EmbeddingNet(self._member(data).to(data.device).net, features, settings, rng)
@@ -354,6 +354,13 @@ class ICED(CrowdClassifier):
         values = [run.best.value for run in runs]
         history.best = int(np.nan_to_num(values, nan=np.inf).argmin())
         return self._keep(runs[history.best], data, np.argsort(order), np.argsort(who)), history
+
+    def _in_order(self, data: CrowdData, order: Ints) -> Features:
+        """Return the features in another order; those that fit into memory, as a table."""
+        if data.fits:
+            return Features(data.features.rows(torch.as_tensor(order, device=data.device)))
+        known = data.features.order
+        return replace(data.features, order=order if known is None else known[order])
 
     def _keep(self, run: Run, data: CrowdData, task: Ints, worker: Ints) -> CrowdObjective:
         """Store the results of a run; ``task`` and ``worker`` are the positions in it."""
@@ -435,9 +442,10 @@ def join(votes: Annotations, new: Annotations) -> Annotations:
 
 def order_by_features(data: CrowdData) -> Ints:
     """Order tasks by some of their features, whatever order they came in."""
-    x = data.features.rows(torch.arange(data.n_tasks, device=data.device))
-    x = x.flatten(1) if x.ndim > 1 else x[:, None]
-    some = x[:, :: max(1, x.shape[1] // 32)].cpu().numpy()
+    width = int(np.prod(data.features.shape))
+    tasks = torch.split(torch.arange(data.n_tasks, device=data.device), rows_at_once(width))
+    rows = (data.features.rows(part).reshape(len(part), -1) for part in tasks)
+    some = torch.cat([x[:, :: max(1, width // 32)].cpu() for x in rows]).numpy()
     return np.lexsort(some.T) if some.size else np.arange(data.n_tasks)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from crowdwise.inference import (
 from crowdwise.learn.crowd_smote import NewTasks
 from crowdwise.learn.parts import CrowdNet, CrowdObjective, per_annotation, pick, total
 from crowdwise.nets.batches import Batch, CrowdData, as_data
-from crowdwise.nets.features import Features
+from crowdwise.nets.features import Features, rows_at_once
 from crowdwise.nets.loop import Phase, Single, loss_of, train
 from crowdwise.nets.modules import MLP, Standardize
 from crowdwise.nets.training import Training
@@ -122,7 +123,7 @@ class Decoder(Part):
         """Prepare the network before it warms up."""
 
     @abstractmethod
-    def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Tensor:
+    def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Features:
         """Return rows for the real tasks and the new ones."""
 
 
@@ -149,7 +150,7 @@ class Autoencoder(Decoder):
         if len(net.body):
             net.reconstruct(votes, self.epochs, body=True)
 
-    def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Tensor:
+    def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Features:
         if self.refit and len(net.body):
             net.reconstruct(votes, self.epochs, body=False)
         return net.stack(net.decode(new.X))
@@ -158,16 +159,16 @@ class Autoencoder(Decoder):
 class Interpolation(Decoder):
     """Mixes the features of the two tasks that a new task lies between."""
 
-    def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Tensor:
-        flat = net.x.flatten(1).cpu().numpy()
-        return net.stack(net.x.new_tensor(new.between(flat)))
+    def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Features:
+        start, end = (net.rows_of(tasks) for tasks in (new.origin, new.neighbor))
+        return net.stack(new.between(start, end))
 
 
 class LastLayerOnly(Decoder):
     """Gives new tasks no features: only the network's last layer learns from their embedding."""
 
-    def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Tensor:
-        return net.stack(net.x.new_tensor(new.X), embedded=True)
+    def rows(self, net: EmbeddingNet, votes: Annotations, new: NewTasks) -> Features:
+        return net.stack(new.X, embedded=True)
 
 
 class EmbeddingNet:
@@ -188,45 +189,58 @@ class EmbeddingNet:
         self.training = copy.copy(training).set_params(n_restarts=1, patience=None)
         self.body, self.head = cut(net.truth)
         self.rows = MixedRows(net.scaler, self.body, self.head, features.shape)
-        self.x: Tensor = features.source
-        self.decoder = mirror(self.body, self.head.in_features, self.x[:1].numel())
-        self.decoder.to(self.x.device)
+        self.device, n_in = self.head.weight.device, int(np.prod(features.shape))
+        self.decoder = mirror(self.body, self.head.in_features, n_in).to(self.device)
         self.loss: list[float] = []
         self.interrupted = False
 
+    def as_tensor(self, numbers: Floats) -> Tensor:
+        return torch.as_tensor(numbers, dtype=torch.float32, device=self.device)
+
     @torch.no_grad()
+    def over_rows(self, work: Callable[[Tensor], Tensor], tasks: Ints | None = None) -> Tensor:
+        """Apply ``work`` to the features of the real tasks, or some of them, in parts."""
+        chosen = np.arange(self.features.n_tasks) if tasks is None else tasks
+        n_in = int(np.prod(self.features.shape))
+        parts = torch.split(torch.as_tensor(chosen, device=self.device), rows_at_once(n_in))
+        self.net.eval()
+        return torch.cat([work(self.features.rows(some)) for some in parts])
+
+    def rows_of(self, tasks: Ints) -> Floats:
+        """Return the features of some real tasks as rows of numbers."""
+        return self.over_rows(lambda x: x.flatten(1), tasks).cpu().numpy()
+
     def embed(self) -> Floats:
         """Return the embeddings of the real tasks, (task, dimension)."""
-        self.net.eval()
-        return self.body(self.net.scaler(self.x)).flatten(1).cpu().numpy()
+        found = self.over_rows(lambda x: self.body(self.net.scaler(x)).flatten(1))
+        return found.cpu().numpy()
 
     @torch.no_grad()
     def log_proba(self, new: Floats) -> Floats:
         """Return log P(truth | features) of the real tasks, then of new ones by embedding."""
-        self.net.eval()
-        logits = self.net.truth(self.net.scaler(self.x)), self.head(self.x.new_tensor(new))
-        return torch.cat(logits).double().log_softmax(dim=-1).cpu().numpy()
+        real = self.over_rows(lambda x: self.net.truth(self.net.scaler(x)))
+        logits = torch.cat([real, self.head(self.as_tensor(new))])
+        return logits.double().log_softmax(dim=-1).cpu().numpy()
 
-    @torch.no_grad()
     def predict(self) -> Ints:
         """Return the most probable class of each real task."""
-        self.net.eval()
-        return self.net.log_truth(self.x).argmax(dim=-1).cpu().numpy()
+        return self.over_rows(self.net.log_truth).argmax(dim=-1).cpu().numpy()
 
     @torch.no_grad()
     def label_loss(self, votes: Annotations, confusion: Floats) -> float:
         """Return the negative log-likelihood of labels on the real tasks, per annotation."""
-        self.net.eval()
-        batch = as_data(self.features, votes, None, self.x.device).whole()
-        tables = torch.as_tensor(confusion).to(batch.x).log()  # (worker, truth, label)
+        log_truth = self.over_rows(self.net.log_truth)
+        data = as_data(self.features, votes, None, self.device)
+        batch = Batch(log_truth, data.task, data.task, data.worker, data.label, data.weight)
+        tables = torch.as_tensor(confusion).to(log_truth).log()  # (worker, truth, label)
         score = pick(tables[batch.worker], batch.label)
-        return -float(per_annotation(self.net.log_truth(batch.x), score, batch))
+        return -float(per_annotation(log_truth, score, batch))
 
-    def learn(self, rows: Tensor, labels: Annotations, epochs: int) -> int:
+    def learn(self, rows: Features, labels: Annotations, epochs: int) -> int:
         """Train on rows with one label each; returns the number of epochs."""
         if not labels.n_annotations or not epochs or self.interrupted:
             return 0
-        data = as_data(Features(rows), labels, None, rows.device)
+        data = as_data(rows, labels, None, self.device)
         net = CrowdNet(nn.Identity(), self.rows, self.net.noise)
         one = Single(CrossEntropy(net, data))
         phases: list[Phase[CrossEntropy, Batch]] = [Phase(epochs)]
@@ -237,22 +251,26 @@ class EmbeddingNet:
 
     def reconstruct(self, votes: Annotations, epochs: int, *, body: bool) -> None:
         """Train the decoder to reconstruct features; with ``body``, train the embedding too."""
-        data = as_data(self.features, votes, None, self.x.device)
+        data = as_data(self.features, votes, None, self.device)
         whole = Reconstruction(self.net, self.body, self.decoder, data)
         step = loss_of if body else Reconstruction.decoder_loss
         phases: list[Phase[Reconstruction, Batch]] = [Phase(epochs, loss=step)]
         train(Single(whole), data, None, phases, self.training, self.rng)
 
     @torch.no_grad()
-    def decode(self, embedded: Floats) -> Tensor:
+    def decode(self, embedded: Floats) -> Floats:
         """Return features of embeddings, or these themselves if there is no other layer."""
-        z = self.x.new_tensor(embedded)
-        return unscale(self.net.scaler, self.decoder.eval()(z) if len(self.body) else z)
+        z = self.as_tensor(embedded)
+        rows = unscale(self.net.scaler, self.decoder.eval()(z) if len(self.body) else z)
+        return rows.cpu().numpy()
 
-    def stack(self, new: Tensor | None = None, *, embedded: bool = False) -> Tensor:
+    def stack(self, new: Floats | None = None, *, embedded: bool = False) -> Features:
         """Return rows to learn from: the real tasks, then new ones as features or embeddings."""
-        flat = self.x.flatten(1)
-        return self.rows.stack(flat, flat[:0] if new is None else new, embedded)
+        none = np.zeros((0, self.head.in_features)) if new is None else new
+        width = max(int(np.prod(self.features.shape)), self.head.in_features)
+        return MixedFeatures(
+            self.features, new=self.as_tensor(none), embedded=embedded, width=width
+        )
 
     def state(self) -> dict[str, Tensor]:
         """Return a copy of everything that the network has learned."""
@@ -306,14 +324,34 @@ class MixedRows(nn.Module):
         real = self.head(self.body(self.scaler(x)))
         return torch.where(rows[:, -1:] > 0, self.head(rows[:, :n_embedded]), real)
 
-    def stack(self, real: Tensor, new: Tensor, embedded: bool) -> Tensor:
-        """Return rows for real and new tasks, the latter as features or as embeddings."""
-        width = max(real.shape[1], self.head.in_features) + 1
-        rows = real.new_zeros(len(real) + len(new), width)
-        rows[: len(real), : real.shape[1]] = real
-        rows[len(real) :, : new.shape[1]] = new
-        rows[len(real) :, -1] = float(embedded)
-        return rows
+
+@dataclass(frozen=True)
+class MixedFeatures(Features):
+    """Rows for :class:`MixedRows`: of the real tasks, then of new ones."""
+
+    new: Tensor = field(kw_only=True)  # (task, …): features or embeddings
+    embedded: bool = field(kw_only=True)
+    width: int = field(kw_only=True)
+
+    @property
+    def n_tasks(self) -> int:
+        return int(self.source.n_tasks) + len(self.new)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.width + 1,)
+
+    def rows(self, chosen: Tensor) -> Tensor:
+        first = self.source.n_tasks
+        made = chosen >= first
+        found = self.new.new_zeros((len(chosen), self.width + 1))
+        real, new = self.source.rows(chosen[~made]).flatten(1), self.new[chosen[made] - first]
+        found[~made, : real.shape[1]], found[made, : new.shape[1]] = real, new
+        found[made, -1] = float(self.embedded)
+        return found
+
+    def to(self, device: torch.device) -> MixedFeatures:
+        return self  # made where the network is
 
 
 @dataclass(frozen=True)
@@ -374,7 +412,7 @@ class Run:
         self.n_new: list[Ints] = []  # per round
         self.value, self.waited, self.steady = np.inf, 0, 0
 
-    def learn(self, rows: Tensor, labels: Annotations, epochs: int, truths: Truths) -> None:
+    def learn(self, rows: Features, labels: Annotations, epochs: int, truths: Truths) -> None:
         """Train the network, and evaluate it on held-out labels."""
         done = self.net.learn(rows, labels, epochs)
         if done:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.special import xlogy
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -43,8 +42,7 @@ class Rivals:
         fold, votes = deal(self.data, rng), self.votes
         generating.set_params(random_state=int(rng.randint(2**31 - 1)))
         known = None if self.gold is None else name_truths(self.gold, votes)
-        everything = torch.arange(self.data.n_tasks, device=self.data.device)
-        rows = self.data.features.rows(everything).cpu()
+        rows = self.data.features.table(bytes_each=24).cpu()
         search, taken = Search(chosen={"rounds": 0}, why="There was nothing to choose."), 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

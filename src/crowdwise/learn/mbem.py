@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,7 +25,8 @@ from crowdwise.learn.parts import (
 )
 from crowdwise.learn.restraint import on_kept_tasks
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
-from crowdwise.nets.loop import Phase
+from crowdwise.nets.features import rows_at_once
+from crowdwise.nets.loop import Phase, divide
 from crowdwise.nets.modules import NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import RandomState
@@ -180,6 +182,7 @@ class BootstrapLoss(CrowdObjective):
     """Cross-entropy with a posterior that comes from the classifier's own predictions."""
 
     by = "task"
+    reads = True
     held_out_everywhere = True  # predictions of all tasks count confusions
     target: Tensor
 
@@ -189,6 +192,8 @@ class BootstrapLoss(CrowdObjective):
         self.register_buffer("target", torch.zeros_like(data.gold))  # (task, truth)
         self.n_workers = data.n_workers
         self.everything = (data.task, data.worker, data.label, data.weight)
+        self.features = data.features
+        self.found: tuple[Tensor, Tensor] | None = None  # confusions and truths, once settled
 
     def phases(self, epochs: int) -> Sequence[Phase[BootstrapLoss, Batch]]:
         steps = (BootstrapLoss.shares, BootstrapLoss.e_step, BootstrapLoss.guess)
@@ -196,18 +201,15 @@ class BootstrapLoss(CrowdObjective):
         own = [again] if self.part.self_training else []
         return [first, *own, *[later, *own] * (self.part.rounds - 1)]
 
-    def chunks(self, data: CrowdData) -> Iterator[Batch]:
-        return data.chunks(data.n_tasks)  # a posterior depends on the predictions of all tasks
-
     def settle(self, data: CrowdData) -> None:
         """Count the confusions by the last predictions."""
-        here = next(self.chunks(data))
+        self.found = self.count(next(divide(data, self).chunks(data.n_tasks)))
         noise = self.noise_as(CountedConfusionNet, "CountedConfusion()")
-        noise.take(self.confusion(self.counts(self.predicted(here), here)))
+        noise.take(self.found[0])
 
     def loss(self, batch: Batch) -> Tensor:
         """Average over the tasks that have labels; the others have no effect."""
-        given = (self.target[batch.task] * self.net.log_truth(batch.x)).sum(dim=-1)  # (task,)
+        given = (self.target[batch.task] * self.log_truth(batch)).sum(dim=-1)  # (task,)
         weight = torch.zeros_like(given).index_add(0, batch.at, batch.weight)
         counts = (weight > 0) | self.known(batch)
         return -(given * counts).sum() / counts.sum().clamp_min(1)
@@ -230,39 +232,50 @@ class BootstrapLoss(CrowdObjective):
 
     def posterior(self, batch: Batch) -> Tensor:
         """Return log P(truth | labels), (task, truth), under confusions from predictions."""
-        predicted = self.predicted(batch)
-        confusion = self.confusion(self.counts(predicted, batch))
+        confusion, truths = self.count(batch) if self.found is None else self.found
         uniform, smoothing = self.part.class_prior == "uniform", self.part.smoothing
-        often = predicted.sum(dim=0) * (0.0 if uniform else 1.0) + smoothing
+        often = truths * (0.0 if uniform else 1.0) + smoothing
         log_prior = torch.log_softmax(often.log(), dim=-1) + self.gold[batch.task]
         score = pick(confusion.log()[batch.worker], batch.label)
         return torch.log_softmax(joint(log_prior, score, batch), dim=-1)
 
     def held_out(self, batch: Batch) -> Tensor:
         """Return the negative log-likelihood of held-out labels, under the counted confusions."""
+        log_truth = self.classes(batch)
         rest = Batch(batch.x, batch.task, *self.everything)
-        confusion = self.confusion(self.counts(self.predicted(batch), rest))
+        confusion = self.confusion(self.counts(one_hot(log_truth), rest))
         score = pick(confusion.log()[batch.worker], batch.label)
-        return -per_annotation(self.classes(batch), score, batch)
+        return -per_annotation(log_truth, score, batch)
 
     def label_evidence(self, batch: Batch) -> Tensor:
         """Do the same task by task, under confusions counted from the tasks to learn from."""
-        truth = self.predicted(batch)
+        log_truth = self.classes(batch)
+        truth = one_hot(log_truth)
         counts = on_kept_tasks(lambda _, rest: self.counts(truth, rest))(self, batch)
         score = pick(self.confusion(counts).log()[batch.worker], batch.label)
-        both = self.classes(batch)[batch.at] + score
+        both = log_truth[batch.at] + score
         evidence = torch.logsumexp(both, dim=-1) * batch.weight
         return evidence.new_zeros(len(batch.task)).index_add(0, batch.at, evidence)
 
     def classes(self, batch: Batch) -> Tensor:
         """Return log P(truth | features), (task, truth), without what gold rules out."""
-        return self.net.log_truth(batch.x) + self.gold[batch.task]
+        return self.log_truth(batch) + self.gold[batch.task]
 
-    def predicted(self, batch: Batch) -> Tensor:
-        """Return the most probable class of each task, one-hot."""
-        log_truth = self.classes(batch)
-        number = torch.arange(log_truth.shape[-1], device=log_truth.device)
-        return (log_truth.argmax(dim=-1, keepdim=True) == number).to(log_truth.dtype)
+    def log_truth(self, batch: Batch) -> Tensor:
+        """Return log P(truth | features), (task, truth); reads features in parts if need be."""
+        if len(batch.x) == len(batch.task):
+            return self.net.log_truth(batch.x)
+        size = len(batch.task)  # slopes need all rows
+        if not torch.is_grad_enabled():
+            size = rows_at_once(int(np.prod(self.features.shape)))
+        parts = (self.features.rows(some) for some in torch.split(batch.task, size))
+        rows = (x.to(self.gold) if x.is_floating_point() else x for x in parts)
+        return torch.cat([self.net.log_truth(x) for x in rows])
+
+    def count(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return the confusions that all predictions imply, and how often each class is one."""
+        predicted = one_hot(self.classes(batch))
+        return self.confusion(self.counts(predicted, batch)), predicted.sum(dim=0)
 
     def counts(self, truth: Tensor, batch: Batch) -> Tensor:
         """Return the weight of each worker's labels by truth, (worker, truth, label)."""
@@ -282,3 +295,9 @@ class BootstrapLoss(CrowdObjective):
     def known(self, batch: Batch) -> Tensor:
         """Return which of the batch's tasks have a gold label."""
         return torch.isinf(self.gold[batch.task]).any(dim=-1)
+
+
+def one_hot(log_truth: Tensor) -> Tensor:
+    """Return the most probable class of each task, one-hot."""
+    number = torch.arange(log_truth.shape[-1], device=log_truth.device)
+    return (log_truth.argmax(dim=-1, keepdim=True) == number).to(log_truth.dtype)

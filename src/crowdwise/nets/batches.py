@@ -78,6 +78,7 @@ class CrowdData:
     worker_features: Tensor | None = None  # (worker, feature)
     ranks: Alone = ALONE  # processes that share the work on every batch
     divides: bool = True  # whether the data may be processed in parts
+    later: bool = False  # whether the objective reads features that may not be held at once
     checkpoint: Checkpoints | None = None  # where results so far are stored
 
     @property
@@ -120,8 +121,9 @@ class CrowdData:
         return self.task.device
 
     def x(self, tasks: Tensor) -> Tensor:
-        """Return the features of some tasks."""
-        rows = self.features.rows(tasks)
+        """Return the features of some tasks; no rows if the objective is to read them."""
+        some = self.later and len(tasks) * int(np.prod(self.features.shape)) > PART
+        rows = self.features.rows(tasks[:0] if some else tasks)
         return rows.to(self.weight) if rows.is_floating_point() else rows
 
     def double(self) -> CrowdData:
@@ -183,9 +185,9 @@ class CrowdData:
             yield replace(self.of_tasks(tasks[first:stop]), every=every)
             leads = False
 
-    def undivided(self) -> CrowdData:
+    def undivided(self, *, later: bool = False) -> CrowdData:
         """Return the same data undivided, for losses that do not add up over parts."""
-        return replace(self, ranks=ALONE, divides=False)
+        return replace(self, ranks=ALONE, divides=False, later=later)
 
     @cached_property
     def _labeled(self) -> tuple[Tensor, Tensor]:

@@ -56,6 +56,9 @@ class Features:
             return self.source.shape[1:]
         return tuple(self.rows(torch.zeros(1, dtype=torch.long)).shape[1:])
 
+    def __deepcopy__(self, memo: object) -> Features:
+        return self  # never changed; and a copy would take what is on disk into memory
+
     def rows(self, chosen: Tensor) -> Tensor:
         """Return the features of the chosen tasks, on the device of ``chosen``."""
         at = chosen if self.order is None else torch.as_tensor(self.order)[chosen.cpu()]

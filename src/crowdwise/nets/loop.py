@@ -138,7 +138,7 @@ def divide(data: DataT, objective: Objective[Any]) -> DataT:
             "%s is not a sum over annotations: all %d processes work on all tasks.",
             *(name, data.ranks.size),
         )
-    return data.undivided()
+    return data.undivided(later=objective.reads)
 
 
 def train(

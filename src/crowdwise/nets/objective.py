@@ -35,6 +35,7 @@ class Objective(nn.Module, ABC, Generic[BatchT]):
 
     by: str = "annotation"  # the unit of a mini-batch: annotations, tasks or groups
     adds_up: ClassVar[bool] = False  # whether losses of a batch's parts add up to the batch's
+    reads: ClassVar[bool] = False  # whether it reads features that a batch leaves out
     held_out_everywhere = False  # whether ``held_out`` also uses tasks without held-out labels
     net: nn.Module
 
@@ -117,8 +118,11 @@ class Data(Protocol[BatchT_co]):
     def parts(self, *, labeled: bool = False) -> Iterator[BatchT_co]:
         """Yield this process's share of all tasks in parts."""
 
-    def undivided(self) -> Self:
-        """Return the same data undivided, for this process alone."""
+    def undivided(self, *, later: bool = False) -> Self:
+        """Return the same data undivided, for this process alone.
+
+        With ``later``, batches have no features if these may not be held at once.
+        """
 
     def epochs(
         self, training: Training, by: str
