@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 import real_crowds
@@ -17,6 +18,10 @@ from crowdwise.simulate import confused_crowd
 
 TESTS = Path(__file__).parent
 cached = cache(real_crowds.load)
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 
 # Lopsided on purpose: errors lean to a class, truths are not equally frequent.
 CAREFUL = [[0.85, 0.10, 0.05], [0.25, 0.70, 0.05], [0.05, 0.20, 0.75]]

@@ -5,11 +5,11 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
 import pytest
+import tqdm
 
 from crowdwise import progress
 from crowdwise.aggregate import (
@@ -51,14 +51,19 @@ def seen(file, what, total, unit, done=r"\d+"):
 
 
 class TestBars:
-    def test_they_have_total_rate_and_time_left(self, drawn):
+    def test_they_have_total_rate_and_time_left(self, drawn, monkeypatch):
+        clock = [0.0]
+        monkeypatch.setattr(tqdm.std, "time", lambda: clock[0])
         for _ in progress.track(range(4), "work"):
-            time.sleep(0.11)
+            clock[0] += 2.0
         lines = drawn.getvalue().split("\r")
-        texts = [re.search(r"(\d)/4 \[00:00<00:00, +([\d.]+)step/s\]", line) for line in lines]
-        found = [text.groups() for text in texts if text]
-        assert [n for n, _ in found] == ["1", "2", "3", "4"]
-        assert 5 < float(found[-1][1]) < 9.2
+        texts = [re.search(r"(\d)/4 \[(\S+), +([\d.]+s/step)\]", line) for line in lines]
+        assert [text.groups() for text in texts if text] == [
+            ("1", "00:02<00:06", "2.00s/step"),
+            ("2", "00:04<00:04", "2.00s/step"),
+            ("3", "00:06<00:02", "2.00s/step"),
+            ("4", "00:08<00:00", "2.00s/step"),
+        ]
 
     def test_short_work_has_none(self):
         file = io.StringIO()

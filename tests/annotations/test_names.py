@@ -146,7 +146,7 @@ parts = st.text("ab\0\xe9\U0001f600\uffff\ud800", max_size=12)
 alike = parts.map(lambda end: "the same beginning/" * 2 + end)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(parts | alike | st.sampled_from([7, None]), max_size=80, unique=True))
 def test_many_texts_are_sorted_as_few_are(values):
     few = encode(np.array(values, dtype=object), "task")

@@ -143,7 +143,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(shelf, cache, monkeypat
     started = time.monotonic()
     with pytest.raises(DownloadError, match=r"no answer within 0\.2 seconds"):
         get(shelf.put("a.csv", CONTENT, fault, fault))
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20  # TIMEOUT is 30
     assert left_in(cache) == []
 
 
@@ -287,7 +287,7 @@ def test_several_processes_at_once_all_succeed(shelf, cache):
         process.stdin.write("go\n")
         process.stdin.flush()
     for process in processes:
-        output, complaints = process.communicate(timeout=30)
+        output, complaints = process.communicate(timeout=120)
         assert (process.returncode, output.strip(), complaints) == (0, str(path_of(file)), "")
     assert path_of(file).read_bytes() == CONTENT
     assert left_in(cache) == [file.stored_name]
@@ -315,7 +315,7 @@ def test_a_killed_process_does_no_harm(shelf, cache):
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on file size there")
 def test_a_disk_that_really_takes_no_more_is_one_clear_error(shelf, cache):
     process = start(shelf.put("a.csv", CONTENT), limit=100_000)
-    _, complaints = process.communicate("go\n", timeout=30)
+    _, complaints = process.communicate("go\n", timeout=120)
     assert process.returncode == 1
     assert "crowdwise.errors.FileError: The cache" in complaints.splitlines()[-4]
     assert "File too large" in complaints

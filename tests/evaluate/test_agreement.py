@@ -372,9 +372,9 @@ def test_many_tasks_take_little_time():
     task = np.repeat(np.arange(200_000), 3)
     label = rng.integers(0, 3, len(task))
     data = Annotations.from_codes(task, np.tile([0, 1, 2], 200_000), label)
-    start = time.perf_counter()
+    start = time.process_time()
     found = krippendorff_alpha(data)
-    assert time.perf_counter() - start < 3
+    assert time.process_time() - start < 3
     assert found.low < 0 < found.high
 
 

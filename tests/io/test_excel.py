@@ -84,6 +84,7 @@ def test_a_bomb_is_not_opened(book, monkeypatch):
 
 
 def test_says_what_to_install(book, monkeypatch):
+    path = book(a=[HEADER, *ROWS])
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtraError, match=r"needs openpyxl(.|\n)*crowdwise\[excel\]"):
-        cw.read(book(a=[HEADER, *ROWS]))
+        cw.read(path)

@@ -27,9 +27,7 @@ WORDS = [
     "Answer.taskAnswers", "SubmitTime", "_unit_id", "_worker_id", "mood", "mood_gold", "_golden",
     "OUTPUT:a", "INPUT:b", "ASSIGNMENT:worker_id", "time", "gold", "weight", "proba_a", "",
 ]  # fmt: skip
-EXAMPLES = settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
-)
+EXAMPLES = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4),

@@ -118,7 +118,7 @@ letters = st.characters(codec="utf-8", exclude_characters="\0")
 cells = st.text(letters, max_size=5) | st.sampled_from(["NA", "null", "", "1.0", "007"])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=30),
     st.sampled_from(",\t;"),
@@ -144,7 +144,7 @@ def test_compiled_loops_and_pandas_read_the_same(body, delimiter, quoting, end, 
 alike = st.text("a\0b\U0001f600\uffff", max_size=3).map(lambda end: "the same beginning/" * 2 + end)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(letters, max_size=20) | alike | st.text("ab\0", max_size=12), max_size=80))
 def test_compiled_loops_sort_texts_as_python_does(texts):
     stream = io.StringIO()

@@ -83,9 +83,7 @@ letters = st.characters(codec="utf-8", exclude_characters="0123456789\0")
 names = st.text(letters, min_size=1, max_size=4)
 
 
-@settings(
-    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         names, st.dictionaries(names, names, min_size=1, max_size=3), min_size=1, max_size=4

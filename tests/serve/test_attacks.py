@@ -1,7 +1,6 @@
 """Requests that nobody honest sends."""
 
 import socket
-import time
 
 import httpx
 import pytest
@@ -181,6 +180,4 @@ def test_a_client_that_sends_half_a_body_blocks_nobody(url, client):
     with socket.create_connection(("127.0.0.1", port)) as half:
         head = b"POST /api/labels HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         half.sendall(head + b"Content-Length: 100\r\n\r\n{")
-        start = time.monotonic()
-        assert client.get("/api/health").status_code == 200
-        assert time.monotonic() - start < 5
+        assert client.get("/api/health").status_code == 200  # within the client's patience
