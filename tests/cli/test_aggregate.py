@@ -37,6 +37,19 @@ def test_a_file_too_large_for_memory_stays_on_disk(tmp_path, monkeypatch, capsys
     assert np.allclose(default, in_memory[default.index], atol=1e-9)
     assert main([*asked, "--missing", "2"]) == 2
     assert "--missing cannot be used" in capsys.readouterr().err
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    table = votes.annotations.to_frame().set_axis(["Item", "annotator", "answer"], axis=1)
+    table[:90].to_parquet(parts / "part-0.parquet")
+    table[90:].to_parquet(parts / "part-1.parquet")
+    (parts / "_SUCCESS").touch()
+    assert main(["aggregate", str(parts), *asked[2:]]) == 0
+    assert "parts is large: it stays on disk" in capsys.readouterr().err
+    found = pd.read_parquet(output).set_index("task").loc[expected.index]
+    assert found["label"].tolist() == expected["label"].tolist()
+    table.rename(columns={"answer": "what"}).to_csv(tmp_path / "odd.csv", index=False)
+    assert main(["aggregate", str(tmp_path / "odd.csv"), *asked[2:]]) == 1
+    assert "--label" in capsys.readouterr().err
     heavy = votes.annotations.to_frame().assign(trust=3.0)
     heavy.loc[heavy["label"] == 0, "trust"] = 0.0
     heavy.to_csv(path, index=False)

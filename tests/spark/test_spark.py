@@ -355,6 +355,8 @@ def test_what_cannot_be_read_is_one_clear_error(frame):
         fit(frame.selectExpr("task", "CAST(NULL AS string) AS worker", "label"))
     with pytest.raises(AnnotationError, match=r"weight is missing, negative or infinite in 1,"):
         fit(frame.selectExpr("*", "-1 AS weight"), weightCol="weight")
+    with pytest.raises(AnnotationError, match="several columns named 'worker'"):
+        fit(frame.selectExpr("*", "label AS worker"))
     with pytest.raises(AnnotationError, match="no annotations"):
         fit(frame.where("false"))
     with pytest.raises(ParameterError, match="MMSR needs all annotations at once"):

@@ -53,7 +53,7 @@ def open_annotations(
         return StoredAnnotations.load(home)
     try:
         with new_folder(home) as unfinished:
-            dataset = _dataset(source)
+            dataset = open_dataset(source)
             _build(dataset, _with_weights(dataset.schema.names, columns), unfinished)
             (unfinished / SOURCES).write_text(json.dumps(sources))
     except CrowdwiseError:
@@ -78,7 +78,8 @@ def _made_from(home: Path) -> object:
         return None
 
 
-def _dataset(source: Path) -> Dataset:
+def open_dataset(source: Path) -> Dataset:
+    """Open a file or a folder of files, to be read in a stream."""
     try:
         import pyarrow
         from pyarrow import csv, dataset

@@ -63,7 +63,7 @@ def refuse_wide(annotations: "Annotations") -> None:
 def run_on_disk(args: Namespace, model: "Aggregator") -> int:
     """Fit and write block by block, for a file too large for memory."""
     from crowdwise import Annotations
-    from crowdwise.io.stream import stream_labels
+    from crowdwise.io.stream import name_columns, stream_labels
 
     if args.output is None or not args.output.endswith(".parquet"):
         raise ParameterError(
@@ -74,8 +74,8 @@ def run_on_disk(args: Namespace, model: "Aggregator") -> int:
             )
         )
     refuse_flags(args, IN_MEMORY_ONLY, f"{args.annotations} is large and stays on disk")
-    start, columns = time.perf_counter(), ("task", "worker", "label")
-    names = {role: getattr(args, role) or role for role in columns}
+    start, roles = time.perf_counter(), ("task", "worker", "label")
+    names = name_columns(args.annotations, {role: getattr(args, role) for role in roles})
     votes = Annotations.open(args.annotations, **names, weight=args.weight)
     say(args, f"{args.annotations} is large: it stays on disk, in {votes.folder}")
     say(args, str(votes).strip("<>"))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from crowdwise.annotations.streaming import open_dataset
 from crowdwise.errors import AnnotationError, FileError, MissingExtraError, explain
 from crowdwise.inference.engines.files import StreamedPosterior
 from crowdwise.inference.posteriors import choose
 from crowdwise.io.atomic import replace_file
+from crowdwise.io.open import list_folder
+from crowdwise.io.recognize import REQUIRED, recognize_columns, require_columns
 from crowdwise.memory import available_memory
 from crowdwise.typing import Array, Floats
 
@@ -62,13 +65,22 @@ def stream_labels(model: Any, path: str | Path, *, probabilities: bool = False) 
 
 
 def is_too_large(path: str) -> bool:
-    """Return whether a file takes too much of the memory, and can be read as a stream."""
-    file = Path(path)
-    kind = file.suffix.lower()
-    if kind not in IN_MEMORY or not file.is_file():
+    """Return whether a file or folder takes too much of the memory, and can be streamed."""
+    source = Path(path)
+    files = list_folder(source) if source.is_dir() else [source] * source.is_file()
+    kinds = {file.suffix.lower() for file in files}
+    if len(kinds) != 1 or not kinds <= IN_MEMORY.keys():
         return False
-    there = available_memory()
-    return there is not None and IN_MEMORY[kind] * file.stat().st_size > SHARE * there
+    needed, there = sum(file.stat().st_size for file in files), available_memory()
+    return there is not None and IN_MEMORY[kinds.pop()] * needed > SHARE * there
+
+
+def name_columns(path: str, given: Mapping[str, str | None]) -> dict[str, str]:
+    """Find the columns of what is too large, by the rules for smaller files."""
+    columns = open_dataset(Path(path)).schema.names
+    found = recognize_columns(columns, given)
+    require_columns(found, columns, "The file")
+    return {role: found[role] for role in REQUIRED}
 
 
 def _columns(model: Any, names: Array, rows: Floats, *, probabilities: bool) -> dict[str, Array]:

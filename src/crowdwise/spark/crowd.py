@@ -55,6 +55,14 @@ class Columns:
             name = getattr(self, role)
             if name is None:
                 continue
+            if frame.columns.count(name) > 1:
+                raise AnnotationError(
+                    explain(
+                        f"The frame has several columns named {name!r}.",
+                        expected=f"one column for the {role}",
+                        fix="rename the others, for example with toDF",
+                    )
+                )
             if name not in types:
                 raise AnnotationError.missing_column(
                     name, where="The frame", found=types, fix=f"name it: {role}Col='…'"
