@@ -123,6 +123,13 @@ def test_one_machine_and_any_number_of_ranks_agree(frame, votes, fitted):
     assert_allclose(workers["skill"], local.skills_.loc[workers.index], rtol=1e-9)
 
 
+def test_more_ranks_than_can_run_at_once_are_not_begun(frame, fitted):
+    asked = CrowdAggregator(aggregate.DawidSkene(**EIGHT_STEPS), numRanks=64)
+    with pytest.warns(UserWarning, match=r"numRanks=64, but Spark runs 2 tasks at once"):
+        found = asked.fit(frame)
+    assert_array_equal(found.method.confusion_, fitted.method.confusion_)
+
+
 def test_the_default_answer_is_that_of_one_machine(frame, votes):
     few = {"base": aggregate.IBCC(max_iter=2, tol=0.0), "n_bags": 1}
     local = aggregate.BayesBag(**few).fit(votes)

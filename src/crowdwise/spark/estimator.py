@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -13,7 +14,7 @@ from pyspark.ml.util import MLReadable, MLWritable
 from sklearn.base import clone
 
 from crowdwise.base import Aggregator
-from crowdwise.errors import ParameterError, explain
+from crowdwise.errors import ParameterError, explain, plural
 from crowdwise.spark.barrier import Job, fit_in_barrier
 from crowdwise.spark.crowd import Columns, Survey, check_method, refuse_other_names, survey
 from crowdwise.spark.infer import infer_rows
@@ -113,8 +114,7 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         method._validate_params()
         rows = self._columns().select(dataset)
         found = survey(rows)
-        n_ranks = self.getOrDefault("numRanks") or count_slots(dataset.sparkSession)
-        n_ranks = min(n_ranks, found.n_buckets)
+        n_ranks = self._count_ranks(dataset.sparkSession, form, found.n_buckets)
         dealt = deal_out(found.place(rows), found.n_buckets, n_ranks)
         fit = self._fit_steps if form == "steps" else self._fit_barrier
         fitted, tasks = fit(method, found, dealt, n_ranks)
@@ -138,6 +138,20 @@ class CrowdAggregator(Estimator[Any], CrowdParams, MLReadable[Any], MLWritable):
         conf = dataset.sparkSession.conf
         moves = str(conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true"
         return "steps" if moves or is_remote(dataset.sparkSession) else "barrier"
+
+    def _count_ranks(self, spark: SparkSession, form: str, n_buckets: int) -> int:
+        """Return the number of ranks; more than can run at once would end the whole session."""
+        asked = self.getOrDefault("numRanks")
+        if form == "steps":
+            return min(asked or count_cores(spark), n_buckets)
+        slots = count_slots(spark)
+        if asked > slots:
+            warnings.warn(
+                f"numRanks={asked}, but Spark runs {plural(slots, 'task')} at once now: "
+                f"{plural(slots, 'rank')} will do, with the same result.",
+                stacklevel=4,
+            )
+        return min(asked or slots, slots, n_buckets)
 
     def _fit_barrier(
         self, method: Aggregator, found: Survey, dealt: DataFrame, n_ranks: int
@@ -247,7 +261,14 @@ def is_remote(spark: SparkSession) -> bool:
 
 
 def count_slots(spark: SparkSession) -> int:
-    """Count how many Spark tasks can run at once."""
+    """Count how many Spark tasks can run at once; the default parallelism may be set to more."""
+    context: Any = spark.sparkContext._jsc.sc()
+    profile = context.resourceProfileManager().defaultResourceProfile()
+    return max(int(context.maxNumConcurrentTasks(profile)), 1)
+
+
+def count_cores(spark: SparkSession) -> int:
+    """Count how many Spark tasks are worth their while."""
     if is_remote(spark):
         return int(spark.range(1 << 20).selectExpr("spark_partition_id() AS p").distinct().count())
     return int(spark.sparkContext.defaultParallelism) // int(
