@@ -59,7 +59,7 @@ ALSO = {
     "cli": ["bench/test_harness.py"],
     "annotations": ["io", "aggregate", "evaluate"],
     "base": ["aggregate", "laws", "learn"],
-    "inference": ["aggregate", "laws/test_laws.py"],
+    "inference": ["aggregate", "base", "laws/test_laws.py"],
     "nets": ["learn", "laws/test_learner_laws.py", "embed"],
     "aggregate": ["laws/test_laws.py"],
     "learn": ["laws/test_learner_laws.py"],

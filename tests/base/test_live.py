@@ -97,6 +97,15 @@ def test_a_fit_made_beside_is_taken_over_later(rows):
     assert_same(live, DawidSkene().fit(pd.concat([rows, rows[:1]])), atol=1e-9)
 
 
+def test_a_fit_made_before_a_class_came_gives_it_to_no_task(rows):
+    live = DawidSkene().update(rows[:300], wait=False)
+    live.update(rows[300:330], wait=False)
+    live._live.pending.result(timeout=30)
+    live.update(pd.DataFrame({"task": ["new"], "worker": [0], "label": [7]}), wait=False)
+    assert live._live.begun == 330
+    assert live.probas_.drop(index="new")[7].sum() < 0.02
+
+
 def test_a_single_label_moves_its_task_and_its_worker(rows):
     live = IBCC().update(rows[:-1])
     before, skills = live.posterior_.copy(), live.skills_.copy()
