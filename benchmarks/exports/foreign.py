@@ -113,6 +113,17 @@ def appen_aggregated(pen: Pen) -> Export:
     return pen.export("appen_aggregated", "x.csv", to_text(header, rows), "Appen's aggregated")
 
 
+def survey(pen: Pen) -> Export:
+    rows = sized(pen, lambda k: ["x", "x", f"R_{k}", pen.pick(pen.words)])
+    header = pen.pick(
+        [
+            ["StartDate", "EndDate", "ResponseId", "Q1"],
+            ["Respondent ID", "Collector ID", "Email Address", "Q1"],
+        ]
+    )
+    return pen.export("survey", "x.csv", to_text(header, rows), "a survey of Qualtrics")
+
+
 def markup(pen: Pen) -> Export:
     text, says = pen.pick([("<?xml version='1.0'?><annotations/>", "XML"),
                            ("<!DOCTYPE html><html></html>", "a web page")])  # fmt: skip
@@ -123,4 +134,5 @@ FOREIGN: dict[str, Writer] = {
     **{tool: as_json(tool) for tool in JSON},
     "appen_aggregated": appen_aggregated,
     "markup": markup,
+    "survey": survey,
 }

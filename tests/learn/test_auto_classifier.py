@@ -1,3 +1,5 @@
+from copy import copy
+
 import numpy as np
 import pytest
 import torch
@@ -51,6 +53,13 @@ def test_it_says_what_it_chose(fitted):
     assert "150 tasks with 300 labels by 5 workers, 3 classes" in said
     for view, words in (("plain", "unscaled features"), ("kernel", "similarity")):
         assert (view in str(fitted.search_.index.tolist())) == (words in said)
+
+
+def test_a_committee_of_one_says_so(fitted):
+    one = copy(fitted)
+    one.search_ = fitted.search_[:1]
+    assert "A committee of 1 softmax regression," in one.summary()
+    assert one.summary().count("%") == 1
 
 
 def test_one_round_is_a_mode_of_its_own(iris):

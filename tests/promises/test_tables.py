@@ -115,6 +115,22 @@ class TestRowsAreNotTasks:
         frame = pd.DataFrame({"task": np.arange(N), "label": 0})  # a column of tasks is a name too
         assert score(model, frame).loc["accuracy", "n_tasks"] == N - 1
 
+    def test_promise_01_truths_of_rows_go_by_name(self, crowd):
+        votes, truth = crowd
+        X = pd.DataFrame({"x": truth}, index=truth.index)
+        model = TwoStage().fit(X, votes)
+        best = model.score(X, truth)
+        assert best == model.score(X, truth.to_numpy()) > 0.9
+        shuffled = truth.sample(frac=1.0, random_state=0)
+        weight = pd.Series(np.arange(N), index=truth.index)
+        assert model.score(X, shuffled) == best
+        assert model.score(X, shuffled, weight[::-1]) == model.score(X, truth, weight)
+        assert model.score(X[5:9], truth) == model.score(X[5:9], truth[5:9])
+        with pytest.raises(AnnotationError, match="1 of 30 row names are missing"):
+            model.score(X, truth.reset_index(drop=True).set_axis(np.arange(N)))
+        plain = X.reset_index(drop=True)  # whose rows have no names
+        assert model.score(plain, truth) == best
+
 
 class TestRowsOfFeatures:
     """Points 2 and 9: what names a row of features, and what is none."""
@@ -174,6 +190,39 @@ class TestRowsOfFeatures:
         assert place.tolist() == list(range(N))
         rows, _ = align_rows(features.set_axis(np.arange(1, 41)), crowd[0], "X")
         assert rows[:, 0].tolist() == crowd[0].tasks.tolist()
+
+    def test_promise_02_a_model_takes_the_columns_of_a_file_by_name(self, crowd, tmp_path, capsys):
+        votes, truth = crowd
+        rng = np.random.default_rng(0)
+        X = pd.DataFrame({"x": truth + 0.1 * rng.normal(size=N), "y": rng.normal(size=N)})
+        files = {"labels.csv": votes.to_frame(), "X.csv": X.reset_index()}
+        files["other.csv"] = X[["y", "x"]].assign(day="Monday").reset_index()
+        files["renamed.csv"] = X.rename(columns={"x": "size"}).reset_index()
+        for name, frame in files.items():
+            frame.to_csv(tmp_path / name, index=False)
+        paths = {name: str(tmp_path / name) for name in [*files, "model", "out.csv"]}
+        fit = ["fit", paths["labels.csv"], "--features", paths["X.csv"], "--method", "TwoStage"]
+        assert main([*fit, "-o", paths["model"]]) == 0
+        predict = ["predict", paths["model"], "--proba", "-o", paths["out.csv"]]
+        found = []
+        for name in ("X.csv", "other.csv"):
+            assert main([*predict, paths[name]]) == 0
+            found.append(Path(paths["out.csv"]).read_text())
+        assert found[0] == found[1]
+        assert "not features: 'day'" in capsys.readouterr().err
+        assert main([*predict, paths["renamed.csv"]]) == 1
+        assert "lacks 1 of 2 features of fit" in (said := capsys.readouterr().err)
+        assert "first:    'x'" in said
+        assert main([*fit, "--feature-columns", "x", "-o", paths["model"]]) == 0
+        assert main([*predict, paths["other.csv"]]) == 0  # no need to say again which
+
+    @pytest.mark.parametrize("name", ["item_id", "Question ID", "id"])
+    def test_promise_09_another_name_of_a_task_in_a_file_is_no_feature(self, name, tmp_path):
+        path = tmp_path / "X.csv"
+        pd.DataFrame({"task": [1, 2], name: [11, 12], "x": [0.5, 1]}).to_csv(path, index=False)
+        table = read_features(path)
+        assert table.columns == ("x",)
+        assert f"columns of {path} that are not features: {name!r}" in table.notes
 
     @pytest.mark.parametrize("name", ["task", "Task ID", "item_id", "id", "Unnamed: 0", "gold"])
     def test_promise_09_a_column_of_names_is_not_a_feature(self, crowd, features, name):

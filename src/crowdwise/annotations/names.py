@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
@@ -21,6 +21,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")  # not 5_20 or 1e5, which are nam
 MOST_COMPARED = 100_000  # names that are checked for similar ones
 MOST_SORTED = 1_000  # names by Python alone
 JOINTS = (";", ",", "|", "/", "+", "&", "\n", "\t")  # separators of joined labels
+LIST = re.compile(r"""\s*(\[\s*(["'].*["']|[^"']*,.*)?\s*\]|\{.*:.*\})\s*""", re.S)  # or an object
 DENSE = 4  # a lookup table pays off if integers span at most this many times the rows
 is_whole_number = re.compile(r"(0|-?[1-9][0-9]{0,17})(\.0)?").fullmatch
 
@@ -175,15 +176,23 @@ def note_spaces(names: Array, what: str) -> tuple[str, ...]:
     if not 0 < len(names) <= MOST_COMPARED or names.dtype.kind in "iufb":
         return ()
     own = names.tolist()
-    for spell, how in ((_strip, "by surrounding spaces"), (_simplify, "in case or spelling")):
-        plain = [spell(name) for name in own]
-        times = Counter(plain)
-        if len(times) < len(own):
-            alike = [place for place, text in enumerate(plain) if times[text] > 1]
-            first = [own[place] for place in alike if plain[place] == plain[alike[0]]]
-            shown = " and ".join(map(repr, first[:2]))
-            return (f"{len(alike):,} {what} differ only {how}, such as {shown}",)
-    return ()
+    (n_spaces, _), (n_alike, shown) = (_find_alike(own, spell) for spell in (_strip, _simplify))
+    if not n_alike:
+        return ()
+    how = "by surrounding spaces" if n_spaces == n_alike else "in case or spelling"
+    how = "in case, spaces or spelling" if 0 < n_spaces < n_alike else how
+    return (f"{n_alike:,} {what} differ only {how}, such as {shown}",)
+
+
+def _find_alike(names: list[Any], spell: Callable[[object], object]) -> tuple[int, str]:
+    """Count names that are spelled like another one, and show the first two."""
+    plain = [spell(name) for name in names]
+    times = Counter(plain)
+    if len(times) == len(names):
+        return 0, ""
+    alike = [place for place, text in enumerate(plain) if times[text] > 1]
+    first = [names[place] for place in alike if plain[place] == plain[alike[0]]]
+    return len(alike), " and ".join(map(repr, first[:2]))
 
 
 def _strip(name: object) -> object:
@@ -201,9 +210,12 @@ def _simplify(name: object) -> object:
 
 
 def note_joined(classes: Array) -> tuple[str, ...]:
-    """Note labels that look like several others joined by a separator."""
-    if not 2 < len(classes) <= MOST_COMPARED or classes.dtype.kind in "iufb":
+    """Note labels that are lists in text, or look like several others joined by a separator."""
+    if not len(classes) <= MOST_COMPARED or classes.dtype.kind in "iufb":
         return ()
+    lists = [name for name in classes.tolist() if isinstance(name, str) and LIST.fullmatch(name)]
+    if lists:
+        return (f"labels that are lists, written as text: {len(lists):,}, such as {lists[0]!r}",)
     known = {_simplify(name) for name in classes.tolist() if isinstance(name, str)}
     several = [
         name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 
 from crowdwise.annotations.names import as_names
 from crowdwise.errors import AnnotationError, ParameterError, explain, listing
-from crowdwise.io.recognize import SYNONYMS, normalize_name
+from crowdwise.io.recognize import SYNONYMS, is_name_of, normalize_name
 from crowdwise.typing import Array, FeaturesLike, Ints
 
 LEFT_OVER = ("", "Unnamed: 0", "__index_level_0__")  # columns of row numbers that pandas adds
@@ -41,8 +41,7 @@ def place_by_name(
     index: pd.Index, names: Array, role: str, where: str, *, needed: bool = False
 ) -> Ints | None:
     """Return each name's position in an index; None if rows are to be used in order."""
-    counted = isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
-    counted &= index.name != role  # an index of this name has names
+    counted = _counts_rows(index) and index.name != role  # an index of this name has names
     wanted = pd.Index(as_names(names))
     if counted or index.equals(wanted):
         return None
@@ -65,6 +64,10 @@ def place_by_name(
                 )
             )
     return np.flatnonzero(~again)[place]
+
+
+def _counts_rows(index: pd.Index) -> bool:
+    return isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
 
 
 def _refuse_other_type(labels: pd.Index, wanted: pd.Index, role: str, where: str) -> None:
@@ -101,12 +104,10 @@ def column_names(X: FeaturesLike, role: str = "task", what: str = "X") -> Array 
 
 def _refuse_other_roles(columns: Iterable[object], role: str, what: str) -> None:
     """Refuse columns of names, of pandas' row numbers, and of truths."""
-    names = {role, *(word for word in SYNONYMS[role] if word.endswith("id"))}
     for name in columns:
-        plain = normalize_name(name)
-        if plain in names:
+        if is_name_of(name, role):
             fix = f"{what} = {what}.set_index({name!r}), or rename it if it is a feature"
-        elif name in LEFT_OVER or plain in SYNONYMS["gold"]:
+        elif name in LEFT_OVER or normalize_name(name) in SYNONYMS["gold"]:
             fix = f"leave it out, or rename it if it is a feature: {what}.drop(columns=[{name!r}])"
         else:
             continue
@@ -150,6 +151,13 @@ def in_task_order(X: FeaturesLike, tasks: Array) -> FeaturesLike:
     if X is not None and n_rows(X) != len(tasks):
         refuse_other_rows(n_rows(X), tasks)
     return X
+
+
+def in_order_of(X: FeaturesLike, values: Any, what: str) -> Any:
+    """Return values of the rows of X, in their order if both have names: a series and a frame."""
+    names = X.index if isinstance(X, pd.DataFrame) and not _counts_rows(X.index) else None
+    order = order_by_name(values, names, "row", what) if names is not None else None
+    return values if order is None else values.iloc[order]
 
 
 def n_rows(X: FeaturesLike) -> int:

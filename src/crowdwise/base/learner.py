@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from crowdwise.annotations import Annotations, keep_counting
 from crowdwise.annotations.names import as_names, locate
 from crowdwise.annotations.truth_names import warn_unseen_truths
-from crowdwise.base.fitting import in_task_order
+from crowdwise.base.fitting import in_order_of, in_task_order
 from crowdwise.base.traits import LearnerTraits
 from crowdwise.inference.posteriors import as_frame
 from crowdwise.io import as_annotations
@@ -89,10 +89,16 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     def score(
         self, X: FeaturesLike, y: AnnotationsLike, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Accuracy against truths; mean log-likelihood per label against annotations."""
+        """Accuracy against truths; mean log-likelihood per label against annotations.
+
+        Truths in a series are matched to the rows of a frame by their names, if it has any.
+        """
         if isinstance(y, Annotations) or is_table(y):
             return self.log_likelihood(X, y)
-        found = float(super().score(X, y, sample_weight))
+        truths, weight = (
+            in_order_of(X, own, what) for own, what in ((y, "y"), (sample_weight, "sample_weight"))
+        )
+        found = float(super().score(X, truths, weight))
         warn_unseen_truths(np.ravel(y), self.classes_, "all predictions for them are wrong")
         return found
 

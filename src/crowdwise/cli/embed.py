@@ -48,9 +48,9 @@ def run(args: Namespace) -> int:
     for note in notes:
         say(args, note.replace("left out", "represented, but not learned from"))
     start = time.perf_counter()
-    model.fit(X, annotations, gold=gold_to_learn_from(args, annotations))
+    model.fit(table.name_columns(X), annotations, gold=gold_to_learn_from(args, annotations))
     rows, names = (X, annotations.tasks) if table.ids is None else (table.values, table.ids)
-    found = model.transform(rows)
+    found = model.transform(table.name_columns(rows))
     write_features(args.output, found, names, model.get_feature_names_out())
     if args.saved is not None:
         model.save(args.saved)

@@ -19,13 +19,14 @@ from crowdwise.errors import ParameterError, explain, plural
 
 if TYPE_CHECKING:
     from argparse import _ActionsContainer
+    from collections.abc import Sequence
 
     import pandas as pd
     from sklearn.base import BaseEstimator
 
     from crowdwise.annotations import Annotations
     from crowdwise.io.features import FeatureTable
-    from crowdwise.typing import Array
+    from crowdwise.typing import Array, FeaturesLike
 
 REPEATS = ("all", "first", "last", "majority")
 COLUMNS = ("task", "worker", "label", "weight", "time", "gold", "score")
@@ -147,20 +148,25 @@ def add_column_options(group: "_ActionsContainer") -> None:
     group.add_argument("--feature-columns", metavar="A,B,…", help=text)
 
 
-def read_feature_table(args: Namespace, tasks: "Array | None" = None) -> "FeatureTable":
-    """Read the table of features that the flags name."""
+def read_feature_table(
+    args: Namespace, tasks: "Array | None" = None, known: "Sequence[str] | None" = None
+) -> "FeatureTable":
+    """Read the table of features that the flags name; ``known`` are the columns of a model."""
     from crowdwise.io.features import read_features
 
     columns = None if args.feature_columns is None else args.feature_columns.split(",")
-    return read_features(args.features, tasks=tasks, id=args.feature_id, columns=columns)
+    return read_features(
+        args.features, tasks=tasks, id=args.feature_id, columns=columns, known=known
+    )
 
 
-def read_features_of(args: Namespace, annotations: "Annotations") -> "Array":
+def read_features_of(args: Namespace, annotations: "Annotations") -> "FeaturesLike":
     """Read one row of features per task, and print on standard error how it was understood."""
-    X, notes = read_feature_table(args, annotations.tasks).take_tasks(annotations.tasks)
+    table = read_feature_table(args, annotations.tasks)
+    X, notes = table.take_tasks(annotations.tasks)
     for note in notes:
         say(args, note)
-    return X
+    return table.name_columns(X)
 
 
 def add_method_options(

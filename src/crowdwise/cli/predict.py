@@ -28,11 +28,11 @@ def run(args: Namespace) -> int:
 
     model = load_classifier(args.model, args.features)
     refuse_votes(args.features, model)
-    table = read_feature_table(args)
+    table = read_feature_table(args, known=getattr(model, "feature_names_in_", None))
     for note in table.notes:
         say(args, note)
     start = time.perf_counter()
-    proba = model.predict_proba(table.values)
+    proba = model.predict_proba(table.name_columns(table.values))
     write_table(labels_frame(proba, model.classes_, table.ids, probabilities=args.proba), args)
     seconds, name = time.perf_counter() - start, type(model).__name__
     say(args, f"{plural(len(proba), 'task')} labeled by {name} in {seconds:.1f} s")

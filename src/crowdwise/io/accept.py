@@ -18,7 +18,6 @@ from crowdwise.annotations.names import locate
 from crowdwise.annotations.wide import Nested, columns_from_dict, columns_from_matrix
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.inference.engines.engine import CELL
-from crowdwise.io.frames import as_pandas
 from crowdwise.io.reader import read, read_frame
 from crowdwise.io.triples import find_records, find_rows, orient_labels, refuse_triples
 from crowdwise.typing import AnnotationsLike, Array, FeaturesLike, Ints
@@ -80,10 +79,7 @@ def _accept(data: AnnotationsLike) -> Annotations:
         refuse_triples(data.to_numpy(), "The frame")
         return _accept_matrix(data)  # unnamed columns mean an array
     if isinstance(data, pd.DataFrame) or as_narwhals(data) is not None:
-        frame = as_pandas(data)
-        if [str(name).removeprefix("column_") for name in frame] == ["0", "1", "2"]:  # the same
-            refuse_triples(frame.to_numpy(), "The frame")
-        return read_frame(frame)
+        return read_frame(data)
     if isinstance(data, Sequence | np.ndarray) or hasattr(data, "toarray"):
         rows = find_rows(data, "The list") if isinstance(data, list | tuple) else None
         if isinstance(data, np.ndarray):
@@ -134,6 +130,7 @@ def align_to_model(
         place[np.isin(place, idle)] = -1
     worker = place[annotations.worker]
     unseen = worker < 0
+    _refuse_other_type(annotations.workers[place < 0], workers)
     if unseen.any() and unknown == "error":
         _refuse_unknown(worker, "worker", annotations, np.delete(workers, idle))
     soft = annotations.soft
@@ -153,6 +150,24 @@ def align_to_model(
     if unseen.any() and unknown == "ignore":
         return known.filter(~unseen), False
     return known, bool(unseen.any())
+
+
+def _refuse_other_type(unknown: Array, known: Array) -> None:
+    """Refuse workers who are known to the model under the same name as text, or as a number."""
+    if not len(unknown) or unknown.dtype.kind == known.dtype.kind != "O":
+        return
+    by_text = {str(name): name for name in known.tolist()}
+    alike = [name for name in unknown.tolist() if str(name) in by_text]
+    if alike:
+        raise AnnotationError(
+            explain(
+                f"{plural(len(alike), 'worker')} of the model would be unknown here: "
+                "their names have another type.",
+                first=f"{alike[0]!r}, in the model {by_text[str(alike[0])]!r}",
+                expected="names of one type, numbers or text",
+                fix="convert them, as in frame.astype({'worker': str}), or fit again",
+            )
+        )
 
 
 def _refuse_unknown(codes: Ints, role: str, annotations: Annotations, known: Array) -> None:

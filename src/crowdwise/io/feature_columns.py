@@ -12,7 +12,7 @@ from crowdwise.annotations.frames import shorten_columns
 from crowdwise.annotations.names import as_names
 from crowdwise.errors import AnnotationError, FormatError, explain, plural
 from crowdwise.io.document import Table
-from crowdwise.io.recognize import list_candidates
+from crowdwise.io.recognize import is_name_of, list_candidates
 from crowdwise.io.text import TextTable
 from crowdwise.typing import Array, Floats, Names
 
@@ -61,17 +61,28 @@ def count_rows(texts: Array) -> bool:
 
 
 def choose_features(
-    table: Table, own: str | None, columns: str | Sequence[str] | None
+    table: Table,
+    own: str | None,
+    columns: str | Sequence[str] | None,
+    known: Sequence[str] | None = None,
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Choose the feature columns, with a note on those that were left out."""
+    """Choose the feature columns, with a note on those that were left out.
+
+    They are the columns that the caller names, else those of a model (``known``), in its order.
+    """
     names = [name for name in table.columns if name != own]
     left: list[str] = []
     if columns is not None:
         wanted = [columns] if isinstance(columns, str) else list(columns)
         _refuse_unknown([w for w in wanted if not any(fnmatch(n, w) for n in names)], table)
         kept = [name for name in names if any(fnmatch(name, w) for w in wanted)]
-    else:  # a truth among the features would leak the answer
-        answers = {*list_candidates("label", names), *list_candidates("gold", names), *INDEX}
+    elif known is not None:
+        kept = list(known)
+        _refuse_absent(kept, names, table)
+        left = [name for name in names if name not in set(kept)]
+    else:  # a truth among the features would leak the answer, a name of the task is none
+        rows = (name for name in list_candidates("task", names) if is_name_of(name, "task"))
+        answers = {*list_candidates("label", names), *list_candidates("gold", names), *INDEX, *rows}
         kept = [name for name in names if name not in answers]
         left = [name for name in names if name in answers]
     if not kept:
@@ -85,6 +96,21 @@ def choose_features(
         )
     note = f"columns of {table.name} that are not features: {', '.join(map(repr, left))}"
     return kept, (note,) if left else ()
+
+
+def _refuse_absent(wanted: Sequence[str], names: Sequence[str], table: Table) -> None:
+    """Refuse a table that lacks columns of a model."""
+    absent = [name for name in wanted if name not in names]
+    if absent:
+        raise AnnotationError(
+            explain(
+                f"{table.name} lacks {len(absent):,} of {plural(len(wanted), 'feature')} of fit.",
+                first=repr(absent[0]),
+                found=", ".join(_show_columns(table)),
+                expected="the columns that the model was fitted on, in any order",
+                fix="rename the columns as they were named in fit, or add them",
+            )
+        )
 
 
 def read_cells(table: Table, own: str | None, chosen: list[str]) -> tuple[Floats, Array | None]:

@@ -25,7 +25,7 @@ from crowdwise.io.feature_columns import (
 from crowdwise.io.open import find_files, open_document
 from crowdwise.io.truths import counts_from
 from crowdwise.io.write import write_labels
-from crowdwise.typing import Array, Floats, Names
+from crowdwise.typing import Array, FeaturesLike, Floats, Names
 
 VALUES = ("X", "x", "features", "embeddings", "embedding", "data", "arr_0")
 IDS = ("ids", "id", "tasks", "task", "names", "index")
@@ -47,6 +47,8 @@ class FeatureTable:
         How columns were understood, and what was left out.
     guessed : bool
         Whether the names are from an unnamed column, which may only number the rows.
+    columns : tuple of str
+        The names of the features; none for arrays.
     """
 
     values: Floats
@@ -54,6 +56,11 @@ class FeatureTable:
     name: str
     notes: tuple[str, ...] = ()
     guessed: bool = False
+    columns: tuple[str, ...] = ()
+
+    def name_columns(self, values: Floats) -> FeaturesLike:
+        """Return rows of this table as a frame if its columns have names, so models know them."""
+        return pd.DataFrame(values, columns=list(self.columns)) if self.columns else values
 
     def take_tasks(self, tasks: Array) -> tuple[Floats, tuple[str, ...]]:
         """Return one row for each task, in order, and notes on how rows were matched."""
@@ -111,6 +118,7 @@ def read_features(
     tasks: Array | None = None,
     id: str | None = None,
     columns: str | Sequence[str] | None = None,
+    known: Sequence[str] | None = None,
 ) -> FeatureTable:
     """Read features: CSV, TSV, JSON or Parquet with a column of names; .npz; or .npy.
 
@@ -126,6 +134,9 @@ def read_features(
     columns : list of str, optional
         The feature columns, with ``x_*`` for all that begin like that; by default, all but those
         named like a task or a label.
+    known : list of str, optional
+        The feature columns of a model: unless ``columns`` are given, a table must have these, in
+        any order, and its others are left out.
     """
     if Path(path).expanduser().is_dir():
         raise FileError(
@@ -144,14 +155,14 @@ def read_features(
             )
         )
     own = find_id_column(table, tasks, id)
-    chosen, notes = choose_features(table, own, columns)
+    chosen, notes = choose_features(table, own, columns, known)
     values, ids = read_cells(table, own, chosen)
     source = "" if own is None else f", tasks from column {own!r}"
     size = f"{plural(len(chosen), 'feature')} of {plural(len(values), 'row')}"
     note = f"{size} from {table.name}{source}"
     guessed = id is None and own in INDEX
     values = _require_finite(values, chosen, table.name)
-    return FeatureTable(values, ids, table.name, (note, *notes), guessed)
+    return FeatureTable(values, ids, table.name, (note, *notes), guessed, tuple(chosen))
 
 
 def write_features(path: str | Path, values: Floats, ids: Names, columns: Sequence[str]) -> None:

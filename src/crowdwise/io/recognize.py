@@ -146,6 +146,12 @@ def normalize_name(name: object) -> str:
     return "".join(letter for letter in str(name).lower() if letter.isalnum())
 
 
+def is_name_of(name: object, role: str) -> bool:
+    """Return whether a column's name says that it holds names of tasks or workers."""
+    plain = normalize_name(name)
+    return plain == role or (plain in SYNONYMS[role] and plain.endswith("id"))
+
+
 def list_candidates(role: str, columns: Iterable[object]) -> list[str]:
     """List the columns that a role's synonyms match, the likeliest first."""
     by_plain: dict[str, str] = {}

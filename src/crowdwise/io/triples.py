@@ -19,6 +19,7 @@ from crowdwise.typing import Array
 Rows = Sequence[Sequence[object]]
 FEW = 4  # rows in order; with fewer, it cannot be decided
 SURE = 6  # rows; with fewer, the labels of three workers may look like anything
+IN_MEMORY = "give a frame with the columns task, worker and label; or use Annotations.from_matrix"
 MANY = 10  # from this many workers on, more workers than tasks who all label all is suspicious
 
 
@@ -78,15 +79,17 @@ def _are_triples(rows: Rows, where: str) -> bool:
     many = len(rows) >= SURE and (once or len(tasks) >= 2 * len(labels))
     few = len(rows) >= FEW and once and len(tasks) < len(rows) and -1 not in cells
     if (apart or tuples or many or (few and _are_sorted(rows))) and -1 not in cells:
-        how = "name the columns in a first row, ['task', 'worker', 'label']"
+        how = "name the columns in a first row, ['task', 'worker', 'label']; or use "
+        how += "Annotations.from_matrix"
         _refuse_either(where, list(rows[0]), how)
     return False
 
 
-def refuse_triples(values: Array, where: str) -> None:
+def refuse_triples(values: Array, where: str, how: str = IN_MEMORY) -> None:
     """Refuse an array without names whose rows look like (task, worker, label).
 
-    Its first two columns then name each row once, and are sorted or unlike labels.
+    Its first two columns then name each row once, and are sorted or unlike labels. ``how`` says
+    what to do instead.
     """
     if values.ndim != 2 or values.shape[1] != len(REQUIRED) or len(values) < FEW:
         return
@@ -103,7 +106,6 @@ def refuse_triples(values: Array, where: str) -> None:
     apart = apart and not len(np.intersect1d(workers, labels))
     many = len(values) >= 2 * SURE and len(tasks) >= 2 * len(labels)
     if apart or many or any(_rise(*way) for way in ((task, worker), (worker, task))):
-        how = "give a frame with the columns task, worker and label"
         _refuse_either(where, values[0].tolist(), how)
 
 
@@ -119,7 +121,7 @@ def _refuse_either(where: str, first: list[object], how: str) -> NoReturn:
             f"{where} may hold (task, worker, label) in each row, or the labels of three workers.",
             first=str(first),
             expected="rows that can only be one of them",
-            fix=f"{how}; or use Annotations.from_matrix",
+            fix=how,
         )
     )
 
@@ -143,13 +145,13 @@ def orient_labels(value: Nested, where: str) -> tuple[Nested, str]:
     outer, inner = list(value), list(next(iter(value.values()), {}))
     note = f"tasks from the outer names ({listing(outer, 2)}), workers from the inner"
     full = all(list(part) == inner for part in value.values())
-    if not full or _sounds_like(outer, "task") or _sounds_like(inner, "worker"):
+    if not full or sounds_like(outer, "task") or sounds_like(inner, "worker"):
         return value, note
     counted = list(map(str, inner)) == list(map(str, range(len(inner)))) and not all(
         str(name).isdigit() for name in outer
     )
     longer = len(inner) > len(outer)
-    if _sounds_like(outer, "worker") or _sounds_like(inner, "task") or (counted and longer):
+    if sounds_like(outer, "worker") or sounds_like(inner, "task") or (counted and longer):
         turned = {task: {worker: value[worker][task] for worker in outer} for task in inner}
         return turned, f"workers from the outer names ({listing(outer, 2)}), tasks from the inner"
     if longer and len(inner) > MANY:
@@ -165,7 +167,7 @@ def orient_labels(value: Nested, where: str) -> tuple[Nested, str]:
     return value, note
 
 
-def _sounds_like(names: Sequence[object], role: str) -> bool:
+def sounds_like(names: Sequence[object], role: str) -> bool:
     """Return whether all names are a word for this role and a number, such as ``rater_1``."""
-    stems = {normalize_name(str(name).rstrip("0123456789")) for name in names}
-    return len(names) > 1 and stems <= set(SYNONYMS[role])
+    stems = (normalize_name(str(name).rstrip("0123456789")) for name in names)
+    return len(names) > 1 and all(stem in SYNONYMS[role] for stem in stems)

@@ -281,7 +281,8 @@ class AutoClassifier(ConfusionLearner):
             f"A committee of {plural(len(member), 'softmax regression')}, weighted by how likely "
             "they make the labels of held-out tasks:",
         ]
-        for view, own in member.groupby(self._view_of_member(), sort=False):
+        views = member.index.str.partition(",").get_level_values(0)
+        for view, own in member.groupby(views, sort=False):
             low, high = own["penalty"].min(), own["penalty"].max()
             range_ = f"penalty {low:.1g}" if low == high else f"penalties {low:.1g} to {high:.1g}"
             sentences.append(f"- {own['weight'].sum():.0%} on {VIEWS[str(view)]} ({range_});")
@@ -299,6 +300,3 @@ class AutoClassifier(ConfusionLearner):
             f"With features, the labels of an unseen task are {np.exp(self.evidence_):.2f} times "
             "as likely as with class frequencies alone.",
         ]
-
-    def _view_of_member(self) -> list[str]:
-        return [name.split(",")[0] for name in self.search_.index]

@@ -3,10 +3,12 @@
 import re
 from fnmatch import fnmatchcase
 
+from crowdwise.annotations import Annotations
 from crowdwise.errors import FormatError, explain, listing
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import ReadOptions, Table, to_records
 from crowdwise.io.formats.collect import Collector
+from crowdwise.io.formats.wide import warn_odd_columns
 from crowdwise.io.recognize import REQUIRED, Format, normalize_name, recognize_columns
 
 # Google's name for the first column in some languages.
@@ -51,7 +53,11 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
     notes += [f"columns that are not tasks: {listing(aside)}"] if aside else []
     whence = "the row number" if worker is None else f"column {worker!r}"
     untyped = ("worker", "label") if document.untyped else ()
-    return rows.to_long(*notes, f"worker from {whence}", untyped=untyped)
+    long = rows.to_long(*notes, f"worker from {whence}", untyped=untyped)
+    if not options.task:
+        built = Annotations.from_frame(long.frame.drop(columns="time").dropna(), missing=None)
+        warn_odd_columns(built, document.name, "task")
+    return long
 
 
 def _find_worker(columns: list[str]) -> str | None:

@@ -131,7 +131,8 @@ def _parse_min(document: Table, options: ReadOptions) -> LongTable:
     columns = list(document.columns)
     start = columns.index("id") + 1 if "id" in columns else 0
     between = [name for name in columns[start : columns.index("annotator")] if name not in META]
-    known = columns if options.asked in columns else between
+    others = [name for name in columns if name not in ("id", "annotator", *META)]
+    known = columns if options.asked in columns else between or others
     question = choose_question(options.asked, known, document.name)
     rows = Collector(document.name)
     for number, record in enumerate(document.records(), start=1):

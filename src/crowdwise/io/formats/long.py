@@ -5,6 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from crowdwise.annotations.grouping import WORDS
+from crowdwise.errors import listing
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import ReadOptions, Table
 from crowdwise.io.recognize import (
@@ -17,6 +18,7 @@ from crowdwise.io.recognize import (
 from crowdwise.io.values import parse_names
 
 SOFT = "proba_"
+MOST_NAMES = 20  # columns listed in a note
 ABOUT = ("family", "kind", "prompt", "price")  # about workers
 
 
@@ -34,7 +36,11 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
         roles["task"] = _find_repeating(document, roles)
     soft = [name for name in document.columns if name.startswith(SOFT)]
     long = LongTable.from_columns(document, roles | {name: name for name in soft})
-    long = replace(long, guessed=True, about=_find_facts(document, roles))
+    facts = _find_facts(document, roles)
+    used = {*roles.values(), *soft, *([] if facts is None else facts)}
+    left = [name for name in document.columns if name and name not in used]
+    notes = (*long.notes, f"columns left out: {listing(left, MOST_NAMES)}") if left else long.notes
+    long = replace(long, guessed=True, about=facts, notes=notes)
     if not soft:
         return long
     classes = [name.removeprefix(SOFT) for name in soft]

@@ -7,6 +7,11 @@ from crowdwise.io.build import LongTable
 from crowdwise.io.document import Matrix, ReadOptions
 from crowdwise.io.formats.wide import warn_odd_columns
 from crowdwise.io.recognize import Format
+from crowdwise.io.triples import refuse_triples
+
+AS_FILE = (
+    "write it with a first line task,worker,label; if each row is a task, name the format: matrix"
+)
 
 
 def parse(document: Matrix, options: ReadOptions) -> LongTable:
@@ -20,6 +25,8 @@ def parse(document: Matrix, options: ReadOptions) -> LongTable:
                 fix="save a table of integers, np.save(path, labels)",
             )
         )
+    if not options.named:
+        refuse_triples(array, document.name, AS_FILE)
     built = Annotations.from_columns(columns_from_matrix(array, options.missing))
     warn_odd_columns(built, document.name)
     return LongTable.from_annotations(built)

@@ -153,6 +153,18 @@ REFUSED: tuple[Format[Any], ...] = (
         marks=({"annotation", "annotation_agent"}, {"prediction", "prediction_agent"}),
     ),
     Format(
+        "survey",
+        "Qualtrics or SurveyMonkey",
+        Table,
+        refuse(
+            "a survey of Qualtrics or SurveyMonkey",
+            "one row per person, a column per question, and rows of titles below the first",
+            "remove the other columns and titles, turn it so that each question is a row and each"
+            f" person a column, and read that; or {ROWS}",
+        ),
+        marks=({"StartDate", "EndDate", "ResponseId"}, {"Respondent ID", "Collector ID"}),
+    ),
+    Format(
         "scale",
         "Scale",
         RecordTable,

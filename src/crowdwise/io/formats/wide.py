@@ -12,23 +12,35 @@ from pandas.api.types import is_numeric_dtype
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.grouping import is_word, note_words
+from crowdwise.annotations.names import NUMBER, is_whole, parse_whole
 from crowdwise.annotations.wide import columns_from_matrix, find_scale
 from crowdwise.errors import AnnotationError, explain, listing, plural
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import ReadOptions, Table
 from crowdwise.io.recognize import (
+    REQUIRED,
     SYNONYMS,
     Format,
     normalize_name,
     recognize_columns,
     require_columns,
 )
+from crowdwise.io.triples import refuse_triples, sounds_like
 from crowdwise.io.values import blank_words, encode_column, parse_numbers
+from crowdwise.typing import Array
 
 UNNAMED = ("", "Unnamed: 0", "index")
 MOST_NAMES = 20  # columns listed in a note
 SOME_LABELS = 3  # fewer labels that are in no other column may be due to chance
+IF = "if each row is a task, name the format: wide"
 MOST_LABELS = 100  # more distinct values than this in the first rows are not labels
+# Columns made from those of the workers.
+SUMMARIES = (
+    "majority", "majorityvote", "majoritylabel", "consensus", "consensuslabel", "final",
+    "finallabel", "finalanswer", "aggregated", "aggregatedlabel", "adjudicated", "adjudication",
+    "total", "sum", "mean", "average", "avg", "median", "mode", "count", "nvotes", "nlabels",
+    "nannotators", "agreement", "confidence",
+)  # fmt: skip
 
 
 def matches(document: Table) -> bool:
@@ -83,6 +95,9 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
         own = _take_columns(document, frame, [task], "task")[0][0]
     titles = dict(zip(document.columns, document.titles, strict=True))
     names = [titles[worker] for worker in workers]
+    if not options.named and options.worker is None:
+        _refuse_no_names(document, workers, labels[: len(workers)])
+        _refuse_transposed(own, names, document.name)
     columns = columns_from_matrix(grid, options.missing, tasks=own, workers=names)
     built = Annotations.from_columns(columns)  # words were handled already
     if options.worker is None:
@@ -108,23 +123,25 @@ def _note_columns(
     return tuple(notes)
 
 
-def warn_odd_columns(built: Annotations, where: str) -> None:
-    """Warn about columns that share no label with any other; they may not be workers."""
+def warn_odd_columns(built: Annotations, where: str, role: str = "worker") -> None:
+    """Warn about columns that share no label with any other, and may have another role."""
+    codes, names = (built.worker, built.workers) if role == "worker" else (built.task, built.tasks)
     n_classes = max(built.n_classes, 1)
-    pairs = np.unique(built.worker.astype(np.int64) * n_classes + built.label)
-    worker, label = np.divmod(pairs, n_classes)
+    pairs = np.unique(codes.astype(np.int64) * n_classes + built.label)
+    column, label = np.divmod(pairs, n_classes)
     shared = np.bincount(label, minlength=n_classes)[label] > 1
-    often = np.flatnonzero(np.bincount(built.worker, minlength=built.n_workers) >= SOME_LABELS)
-    strange = np.setdiff1d(often, worker[shared])
-    if len(strange) and len(np.unique(worker)) > 1:
-        first = built.classes[label[worker == strange[0]]]
-        fact = f"{where} has columns of labels that no other column has, which may not be workers"
+    often = np.flatnonzero(np.bincount(codes, minlength=len(names)) >= SOME_LABELS)
+    strange = np.setdiff1d(often, column[shared])
+    if len(strange) and len(np.unique(column)) > 1:
+        first = built.classes[label[column == strange[0]]]
+        fact = f"{where} has columns of labels that no other column has, which may not be {role}s"
+        like = {"worker": "rater_*", "task": "Image *"}[role]
         warnings.warn(
             explain(
-                f"{fact}: {listing(built.workers[strange])}.",
-                first=f"{listing(built.workers[strange[:1]])} holds {listing(first, 3)}",
-                expected="columns of workers that use the same labels",
-                fix="name the worker columns: worker='rater_*' in Python, --worker 'rater_*' "
+                f"{fact}: {listing(names[strange])}.",
+                first=f"{listing(names[strange[:1]])} holds {listing(first, 3)}",
+                expected=f"columns of {role}s that use the same labels",
+                fix=f"name the {role} columns: {role}='{like}' in Python, --{role} '{like}' "
                 "in a shell; or leave out the others",
             ),
             stacklevel=2,
@@ -140,6 +157,48 @@ def _refuse_no_workers(table: Table) -> NoReturn:
             fix="name them: worker='rater_*', or task=, worker=, label= of a long table",
         )
     )
+
+
+def _refuse_no_names(table: Table, workers: list[str], labels: list[pd.Series]) -> None:
+    """Refuse a first line that may be data, and unnamed columns that may be a long table's."""
+    names = [name for name in table.columns if name not in ("", table.task)]
+    numbers = [name.removeprefix("column_") for name in names]  # as polars names them
+    counted = any(numbers == [str(first + k) for k in range(len(names))] for first in (0, 1))
+    if counted and len(names) == len(REQUIRED):
+        cells = table.frame(names).astype(object).apply(pd.to_numeric, errors="coerce")
+        refuse_triples(cells.to_numpy(), table.name, f"name its columns {listing(REQUIRED)}; {IF}")
+    if not table.untyped or counted or "" in table.columns:  # pandas leaves out an index's name
+        return
+    known = {str(label) for column in labels for label in column.dropna().unique()}
+    if all(map(NUMBER.fullmatch, names)) or known.issuperset(workers):
+        raise AnnotationError(
+            explain(
+                f"The first line of {table.name} may be data: its cells read like those below.",
+                first=listing(names),
+                expected="the names of the columns in the first line",
+                fix="add a line of names, such as task,worker,label; if these are the names of "
+                "workers, name the format: wide",
+            )
+        )
+
+
+def _refuse_transposed(tasks: Array, workers: list[object], where: str) -> None:
+    """Refuse a table whose columns are named like tasks, or its rows like workers."""
+    rows, columns = tasks.tolist(), list(workers)
+    turned = any(
+        sounds_like(own, role) and not sounds_like(other, role)
+        for own, other, role in ((columns, rows, "task"), (rows, columns, "worker"))
+    )
+    if turned:
+        raise AnnotationError(
+            explain(
+                f"{where} seems to have one row per worker, and one column per task.",
+                found=f"rows {listing(rows, 3)}; columns {listing(columns, 3)}",
+                expected="one row per task, and one column per worker",
+                fix="transpose it (frame.T); if rows are tasks, say which columns are workers: "
+                "worker='*' in Python, --worker '*' in a shell",
+            )
+        )
 
 
 def _refuse_rows_of_workers(task: str, where: str) -> None:
@@ -197,17 +256,19 @@ def _find_gold(table: Table, options: ReadOptions) -> str | None:
 
 def _find_workers(table: Table, options: ReadOptions) -> list[str]:
     """List the worker columns: those matching a pattern such as ``rater_*``, or the rest."""
-    if options.worker:
-        return [name for name in table.columns if fnmatchcase(name, options.worker)]
     aside = {_find_task(table, options), _find_gold(table, options), table.task}
-    about = set(SYNONYMS["task"])  # such as a text beside its id
+    if options.worker:
+        asked = [name for name in table.columns if fnmatchcase(name, options.worker)]
+        return [name for name in asked if name not in aside or name == options.worker]
+    about = {*SYNONYMS["task"], *SUMMARIES}  # such as a text beside its id
     left = [name for name in table.columns if name not in aside]
     return [name for name in left if normalize_name(name) not in about]
 
 
 def _sample_values(table: Table, name: str) -> set[str]:
     cells = (row.get(name) for row in table.sample)
-    return {str(cell) for cell in cells if cell is not None and not is_word(cell)}
+    texts = (str(cell) for cell in cells if cell is not None and not is_word(cell))
+    return {str(parse_whole(text)) if is_whole(text) else text for text in texts}
 
 
 FORMAT = Format("wide", __doc__, Table, parse, matches=matches)
