@@ -164,6 +164,36 @@ def test_at_the_optimum_threads_and_processes_change_no_bit(ranks, tmp_path, mon
                 assert_allclose(found[key], value, rtol, err_msg=f"{key} {n_threads}")
 
 
+@pytest.mark.parametrize("worth", [0, 10**9], ids=["large", "small"])
+def test_batches_change_no_bit_in_two_processes(worth, ranks, tmp_path, monkeypatch):
+    names = ["batches", "tasks", "em"]
+    code = (
+        f"from crowdwise.nets import batches\nbatches.WORTH = {worth}\nX, votes = crowd()\n"
+        f"for name in {names}:\n"
+        "    found = learners()[name].fit(X, votes)\n"
+        "    np.save(f'{name}-{os.environ[\"RANK\"]}.npy', found.predict_proba(X))\n"
+    )
+    ended, said = ranks(tmp_path, code)
+    assert ended == 0, said
+    monkeypatch.setattr(batches, "WORTH", worth)
+    X, votes = crowd()
+    for name in names:
+        expected = learners()[name].fit(X, votes).predict_proba(X)
+        for rank in (0, 1):
+            found = np.load(tmp_path / f"{name}-{rank}.npy")
+            assert_allclose(found, expected, rtol=0, err_msg=f"{name} {rank}")
+
+
+def test_a_network_that_normalizes_batches_is_not_divided(caplog):
+    X, votes = crowd(60)
+    layers = torch.nn.Linear(6, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 3)
+    data = as_data(as_features(X), votes, None, torch.device("cpu"))
+    net = CrowdClassifier(truth=torch.nn.Sequential(*layers))._member(data)
+    assert not loop.divide(replace(data, ranks=Alone(0, 2)), net).divides
+    assert "BatchNorm is not a sum over annotations" in caplog.text
+    assert loop.divide(data, CrowdClassifier()._member(data)).divides
+
+
 def test_parts_depend_on_the_data_alone():
     X, votes = crowd()
     data = as_data(as_features(X), votes, None, torch.device("cpu"))

@@ -72,6 +72,7 @@ class GroupBatch:
     confidence: Tensor  # (row,): confidence in the class
     groups: Tensor  # (group, member), or (episode, class, member): rows
     ends: ClassVar[bool] = True  # groups are never split
+    shared: ClassVar[bool] = False
 
 
 @dataclass

@@ -22,6 +22,7 @@ from crowdwise.typing import Array, Ints
 
 PART = 1 << 26  # numbers in the features of tasks that are processed together
 LEAST_TASKS, LEAST, MOST_PARTS = 4096, 1 << 20, 8  # tasks or numbers in one of several parts
+WORTH = 1 << 18  # numbers in the features of a batch from which it is worth sharing
 COLUMNS = ("x", "task", "at", "worker", "label", "weight")
 
 
@@ -60,6 +61,11 @@ class Batch:
     def ends(self) -> bool:
         """Whether this completes the gradient of a step."""
         return self.every is None or self.every.ends
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may have other parts of it."""
+        return self.every is not None
 
 
 @dataclass(frozen=True)
@@ -237,8 +243,13 @@ class CrowdData:
     def _epoch(
         self, training: Training, by: str, odds: Tensor | None, generator: torch.Generator
     ) -> Iterator[Batch]:
+        chance: Tensor | None = None  # the same for all parts of a batch
         for batch in self.batches(training.batch_size, by, generator, odds):
-            yield self._dropped(batch, training.worker_dropout, generator)
+            if training.worker_dropout and chance is None:
+                n = len(batch.worker if batch.every is None else batch.every.weight)
+                chance = torch.rand(n, generator=generator)
+            yield self._dropped(batch, training.worker_dropout, chance)
+            chance = None if batch.ends else chance
 
     def batches(
         self, size: int | None, by: str, generator: torch.Generator, odds: Tensor | None = None
@@ -249,7 +260,8 @@ class CrowdData:
         """
         n = self.n_tasks if by == "task" else self.n_annotations
         if odds is None and (size is None or size >= n):
-            yield from self.parts()
+            everything = torch.arange(self.n_tasks, device=self.device)
+            yield from self._shares(everything, "task") if self.fits else self.parts()
             return
         if odds is None:
             order = torch.randperm(n, generator=generator)
@@ -257,27 +269,33 @@ class CrowdData:
             each = odds if by == "task" else odds[self.task]
             order = torch.multinomial(each.cpu(), n, replacement=True, generator=generator)
         for rows in torch.split(order.to(self.device), size or n):
-            yield self._part(rows, by)
+            yield from self._shares(rows, by)
 
-    def _part(self, rows: Tensor, by: str) -> Batch:
-        """Return this process's share of a batch of annotations or tasks."""
+    def _shares(self, rows: Tensor, by: str) -> Iterator[Batch]:
+        """Yield this process's share of a batch of annotations or tasks.
+
+        Of a large batch, one process has both halves, so that their sum is that of two. A small
+        one is not worth sharing: every process has all of it.
+        """
         take = self.of_tasks if by == "task" else self.some
-        if self.ranks.size == 1:
-            return take(rows)
-        own = self.ranks.part(len(rows))
+        if not self.divides or len(rows) * int(np.prod(self.features.shape)) < WORTH:
+            yield take(rows)
+            return
         at = self._rows_of(rows)[0] if by == "task" else rows
-        first = len(self._rows_of(rows[: own.start])[0]) if by == "task" else own.start
-        every = Every(self.task[at], self.weight[at], first, self.ranks.rank == 0)
-        return replace(take(rows[own]), every=every)
+        halves = [Alone(0, 2), Alone(1, 2)]
+        for one in halves if self.ranks.size == 1 else [self.ranks]:
+            own = one.part(len(rows))
+            first = len(self._rows_of(rows[: own.start])[0]) if by == "task" else own.start
+            ends = one is self.ranks or one is halves[-1]
+            every = Every(self.task[at], self.weight[at], first, one.rank == 0, ends)
+            yield replace(take(rows[own]), every=every)
 
-    def _dropped(self, batch: Batch, share: float, generator: torch.Generator) -> Batch:
+    def _dropped(self, batch: Batch, share: float, chances: Tensor | None) -> Batch:
         """Return the batch with some labels assigned to the unknown worker."""
-        if not share:
+        if chances is None:
             return batch
-        every = batch.every
-        first, n = (0, len(batch.worker)) if every is None else (every.first, len(every.weight))
-        chance = torch.rand(n, generator=generator)[first : first + len(batch.worker)]
-        chance = chance.to(batch.worker.device)
+        first = 0 if batch.every is None else batch.every.first
+        chance = chances[first : first + len(batch.worker)].to(batch.worker.device)
         worker = torch.where(chance < share, self.n_workers, batch.worker)
         return replace(batch, worker=worker)
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 import torch
 from sklearn.exceptions import ConvergenceWarning
-from torch import Tensor, distributed
+from torch import Tensor, distributed, nn
 
 from crowdwise import progress
 from crowdwise.errors import CrowdwiseError, ParameterError
@@ -23,6 +23,7 @@ from crowdwise.nets.training import OPTIMIZERS, PARTS, Training, check_rates
 
 SHARED = ("gold", "net.scaler.")  # buffers from the data, the same in every restart
 WORTH_SHARING = 4_000_000
+NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)  # their rows depend on one another
 log = logging.getLogger("crowdwise")
 
 
@@ -130,10 +131,11 @@ def split(
 
 def divide(data: DataT, objective: Objective[Any]) -> DataT:
     """Return the data, undivided if the losses of parts do not add up."""
-    if objective.adds_up:
+    normalized = any(isinstance(part, NORMS) for part in objective.modules())
+    if objective.adds_up and not normalized:
         return data
     if data.ranks.size > 1 and data.ranks.rank == 0:
-        name = type(objective).__name__.removesuffix("Loss")
+        name = "BatchNorm" if normalized else type(objective).__name__.removesuffix("Loss")
         log.warning(
             "%s is not a sum over annotations: all %d processes work on all tasks.",
             *(name, data.ranks.size),
@@ -279,7 +281,8 @@ class Loop(Generic[ObjectiveT, BatchT]):
             total = total + loss.detach()
             if batch.ends:
                 parameters = list(self.ensemble.parameters.values())
-                losses, n = losses + self.data.ranks.add_slopes(total, parameters), n + 1
+                ranks = self.data.ranks if batch.shared else ALONE
+                losses, n = losses + ranks.add_slopes(total, parameters), n + 1
                 self.optimizer.step()
                 self.optimizer.zero_grad(set_to_none=True)
                 total = torch.zeros_like(losses)

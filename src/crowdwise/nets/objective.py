@@ -20,6 +20,10 @@ class Step(Protocol):
     def ends(self) -> bool:
         """Whether this completes the gradient of a step."""
 
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may have other parts of it."""
+
 
 BatchT = TypeVar("BatchT", bound=Step)
 BatchT_co = TypeVar("BatchT_co", covariant=True, bound=Step)
