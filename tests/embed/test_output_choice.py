@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
 
 from crowdwise.embed import RLL, Encoder
-from crowdwise.embed.output_choice import predict
+from crowdwise.embed.output_choice import calibrated_evidence, predict
 from crowdwise.laws.checks import save_and_load
 from crowdwise.learn import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
@@ -48,6 +48,23 @@ def test_features_stay_where_they_do_as_well():
     model = RLL(**{**PARTS, "groups_per_epoch": 500}).fit(X, votes)
     assert model.search_.chosen == {"output": "features"}
     assert_allclose(model.transform(X), StandardScaler().fit_transform(X), atol=1e-5)
+
+
+def test_a_classifier_that_is_merely_surer_separates_no_more():
+    rng = np.random.default_rng(0)
+    likelihood = np.array([[0.9, 0.1], [0.1, 0.9]])[rng.integers(2, size=400)]
+    right = np.where(likelihood > 0.5, 0.8, 0.2)
+    wrong = rng.random(400) < 0.2
+    proba = np.where(wrong[:, None], 1.0 - right, right)
+    faint = proba**0.5 / (proba**0.5).sum(axis=1, keepdims=True)
+    assert_allclose(
+        calibrated_evidence(faint, likelihood).mean(),
+        calibrated_evidence(proba, likelihood).mean(),
+        atol=1e-2,
+    )
+    noisier = np.where(rng.random(400)[:, None] < 0.1, 1.0 - proba, proba)
+    worse = calibrated_evidence(noisier, likelihood).mean()
+    assert worse < calibrated_evidence(faint, likelihood).mean() - 0.03
 
 
 def test_both_are_features_beside_vectors():

@@ -16,6 +16,12 @@ from crowdwise.annotations import Annotations, find_labeled
 from crowdwise.base.embedder import Embedder
 from crowdwise.errors import CrowdwiseError
 from crowdwise.learn.confusion_learner import expect
+from crowdwise.learn.label_stacking import (
+    POWERS,
+    choose_sharpening,
+    log_evidence,
+    usual_classes,
+)
 from crowdwise.learn.raykar import turn
 from crowdwise.learn.search import Search, choose, deal_rows, penalties_for
 from crowdwise.learn.softmax_regression import softmax_regression
@@ -39,7 +45,7 @@ def choose_output(
 
     Some tasks lose their labels. A linear classifier on each representation learned without these
     is trained on targets that IBCC infers from the remaining labels, as a user would do; IBCC's
-    workers then say how likely the removed labels are under its predictions.
+    workers then say how likely the removed labels are under its predictions, calibrated.
     """
     fold = deal_rows(X, find_labeled(votes), rng)
     keep, out = fold > 0, fold == 0
@@ -54,8 +60,20 @@ def choose_output(
         proba = predict(rows[keep], found.posterior_[keep], rows[out])
         settings.append(setting)
         plainness.append((-OUTPUTS.index(setting["output"]),))
-        evidence.append(np.log(np.maximum((proba * likely).sum(axis=1), 1e-12)))
+        evidence.append(calibrated_evidence(proba, likely))
     return choose(settings, plainness, np.stack(evidence), SURE)[0]
+
+
+def calibrated_evidence(proba: Floats, likelihood: Floats) -> Floats:
+    """Return the log-likelihood of each task's labels, up to a constant, by the best power.
+
+    A representation is judged by what it tells apart. How sure a classifier should be is learned
+    from a few tasks, and what makes one merely surer than another separates no more.
+    """
+    member = proba[:, None]
+    usual = usual_classes(member)
+    calibrated = choose_sharpening(member, likelihood, POWERS, usual).apply(member)
+    return log_evidence(calibrated, likelihood)[:, 0]
 
 
 def representations(
