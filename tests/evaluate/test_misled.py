@@ -51,6 +51,15 @@ def test_a_rare_answer_is_more_often_wrong_and_shares_become_more_even():
     assert drawn.mean() < votes.truth.mean()  # of those who say the rare class some err
 
 
+@pytest.mark.parametrize("rate", [0.05, 0.3])
+def test_truths_differ_on_so_many_tasks_even_if_one_class_is_rarely_said(rate):
+    """A twentieth of the answers are of one class, fewer than wrong ones: the others err too."""
+    votes = confused_crowd(np.array([np.eye(2)] * 3), 2000, 2, prior=[0.95, 0.05], random_state=0)
+    misled, rng = Misled.of(votes.annotations, None), np.random.default_rng(0)
+    drawn = [misled.draw_truths(votes.truth, rate, None, rng) for _ in range(40)]
+    assert_allclose((np.array(drawn) != votes.truth).mean(), rate, atol=0.01)
+
+
 def test_one_crowd_in_five_is_misled_unless_known_truths_tell(crowd):
     levels = (np.arange(400) + 0.5) / 400
     blind = Misled.of(crowd.annotations, None)

@@ -70,7 +70,8 @@ class Misled:
         """Draw truths behind the crowd's answers, if it is misled on this share of the tasks.
 
         Its wrong answers lie somewhere between a uniform choice of class and the classes that the
-        crowd names most.
+        crowd names most. True classes mislead it alike, as far as its answers allow: if it says a
+        class on fewer tasks than this would, the rest of its wrong answers are of any class.
         """
         n_classes = self.votes.shape[1]
         if not rate or n_classes < 2:
@@ -81,6 +82,8 @@ class Misled:
         leaves = rate / (1.0 - to)  # P(says c | truth k) = leaves[k] to[c], for another class
         shares = find_shares(said, rate, to, leaves)
         chance = 1.0 - (1.0 - rate) * shares / say(shares, rate, to, leaves)
+        rest = max(rate - float(said @ chance), 0.0)
+        chance += (1.0 - chance) * rest / max(rest + 1.0 - rate, TINY)
         free = np.full(len(answers), True) if gold is None else gold < 0
         wrong = np.flatnonzero(free & (rng.random(len(answers)) < chance[answers]))
         weight = (self.votes[wrong] + 0.5) * (shares * leaves) + TINY
