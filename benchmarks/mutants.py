@@ -222,17 +222,27 @@ def write(file: Path, text: str) -> None:
 
 
 def tests_of(file: Path) -> list[list[str]]:
-    """The tests of a module: first its doctests and the nearest file, then all of its package."""
+    """The tests of a module: doctests and the files that name it, then all of its package."""
     inside = file.relative_to(PACKAGE)
     package = inside.parts[0]
-    near = f"tests/{inside.parent}/test_{inside.name}"
+    near = [f"tests/{inside.parent}/test_{inside.name}", *naming(inside)]
     far = [f"tests/{package}", *(f"tests/{other}" for other in ALSO.get(package, []))]
     if len(inside.parts) == 1:
         far = ["tests/test_import.py", "tests/io", "tests/cli"]
     far += ["tests/test_defaults.py"]
     return [
-        [name for name in stage if (ROOT / name).exists()] for stage in ([str(file), near], far)
+        [name for name in dict.fromkeys(stage) if (ROOT / name).exists()]
+        for stage in ([str(file), *near], far)
     ]
+
+
+def naming(inside: Path) -> list[str]:
+    """The files of tests that import a module of the package, by its own name."""
+    parts = ["crowdwise", *inside.with_suffix("").parts]
+    last = rf"from {'.'.join(parts[:-1])} import [^\n]*\b{parts[-1]}\b"
+    name = re.compile(rf"\b{'.'.join(parts)}\b|{last}")
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [str(one.relative_to(ROOT)) for one in files if name.search(one.read_text("utf-8"))]
 
 
 def run_tests(place: Path, tests: list[str], timeout: int) -> tuple[int | None, str]:
