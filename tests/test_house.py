@@ -5,8 +5,10 @@ the rules that it has no words for.
 """
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -88,6 +90,21 @@ def test_the_scan_sees_every_kind_of_import(imports):
     inside = list(imports_in(source, "crowdwise.learn.raykar"))
     assert [one.line for one in inside if crosses_a_package(one)] == [3]
     assert len(imports) > 1000
+
+
+def test_the_page_about_the_house_shows_the_order_of_imports():
+    root = Path(__file__).parents[1]
+    text = (root / "docs" / "design.md").read_text("utf-8")
+    shown = re.findall(r"^([a-z]+(?:, [a-z]+)*)  ", text.split("```")[1], re.M)
+    below = re.findall(
+        r"`(\w+)`", text.partition(" lie below all of them")[0].rpartition("\n\n")[2]
+    )
+    contract = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]
+    layers = [set(re.findall(r"\w+", one)) for one in contract["contracts"][0]["layers"]]
+    held = [one - {"__main__", "_native"} for one in reversed(layers) if one != {"demo"}]
+    stages = [one for one in held if one and not one & set(below)]
+    assert [set(one.split(", ")) for one in shown] == stages
+    assert set().union(*held) == set().union(*stages, below)
 
 
 def test_no_private_module_is_imported_by_another_package(imports):
