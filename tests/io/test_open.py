@@ -5,7 +5,9 @@ import io
 import os
 import threading
 import zipfile
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import crowdwise as cw
@@ -40,6 +42,17 @@ def test_a_folder_of_tables_is_read_as_one(tmp_path):
     annotations = cw.read(tmp_path)
     assert annotations.tasks.tolist() == [1, 7]
     assert annotations.notes[0] == "read as long, 2 files"
+
+
+def test_what_accompanies_data_is_not_read(tmp_path):
+    pytest.importorskip("pyarrow")
+    one = pd.DataFrame({"task": [9], "worker": [2], "label": [3]})
+    for name in ("part-0.parquet", "_metadata.parquet", ".part-0.parquet"):
+        one.to_parquet(tmp_path / name)
+    for name in ("_votes.csv", "README.txt", "license.TXT"):
+        (tmp_path / name).write_text(TABLE)
+    found = [Path(file.name).name for file in find_files(tmp_path)]
+    assert found == ["_votes.csv", "part-0.parquet"]
 
 
 def test_files_of_a_folder_must_be_of_one_format(tmp_path):

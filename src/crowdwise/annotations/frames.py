@@ -287,16 +287,8 @@ def _encode_gold(
 def _parse_scores(column: pd.Series, label: Ints, where: str) -> Floats:
     """Convert scores to numbers; every row with a label needs one."""
     score = _coerce_floats(column)
-    bad = (label >= 0) & ~np.isfinite(score)
-    if bad.any():
-        raise AnnotationError(
-            explain(
-                f"{where} has {plural(int(bad.sum()), 'score')} that cannot be used.",
-                first=show_cell(column, int(bad.argmax()), "score"),
-                expected="a finite number on every row with a label",
-                fix="correct these scores, or drop these rows",
-            )
-        )
+    expected = "a finite number on every row with a label"
+    _refuse_bad(column, (label >= 0) & ~np.isfinite(score), "score", expected, where)
     return score
 
 
@@ -311,17 +303,22 @@ def _coerce_floats(column: pd.Series) -> Floats:
 def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:
     """Convert weights to numbers; those of rows with a label must be valid."""
     weight = _coerce_floats(column)
-    bad = (label >= 0) & ~fit_single(weight)
+    expected = "a finite number of 0 or more on every row, from 1e-37 up if not 0"
+    _refuse_bad(column, (label >= 0) & ~fit_single(weight), "weight", expected, where)
+    return weight
+
+
+def _refuse_bad(column: pd.Series, bad: Array, role: str, expected: str, where: str) -> None:
+    """Refuse numbers that cannot be used, and show the first of them."""
     if bad.any():
         raise AnnotationError(
             explain(
-                f"{where} has {plural(int(bad.sum()), 'weight')} that cannot be used.",
-                first=show_cell(column, int(bad.argmax()), "weight"),
-                expected="a finite number of 0 or more on every row, from 1e-37 up if not 0",
-                fix="correct these weights, or drop these rows",
+                f"{where} has {plural(int(bad.sum()), role)} that cannot be used.",
+                first=show_cell(column, int(bad.argmax()), role),
+                expected=expected,
+                fix=f"correct these {role}s, or drop these rows",
             )
         )
-    return weight
 
 
 def _parse_times(column: pd.Series) -> Array:
