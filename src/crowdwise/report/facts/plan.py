@@ -57,7 +57,10 @@ class PlanFacts:
 def plan_facts(
     data: Annotations, posterior: Floats, known: pd.Series | None, random_state: int
 ) -> PlanFacts | None:
-    """Let a planner assess the labels; None if there is only one class to choose from."""
+    """Let a planner assess the labels; None if there is only one class to choose from.
+
+    If all truths are known, they are for evaluation: the plan is that of the labels alone.
+    """
     alone = len(np.unique(data.worker)) < 2
     if alone or data.n_classes < 2 or data.n_tasks > MOST_TASKS:
         return None
@@ -66,6 +69,7 @@ def plan_facts(
         gold = np.full(data.n_tasks, -1, dtype=np.int64)
         place = locate(data.tasks, known.index.to_numpy())
         gold[place[place >= 0]] = locate(data.classes, known.to_numpy())[place >= 0]
+        gold = None if (gold >= 0).all() else gold
     planner = Planner(target=TARGET).take(data, posterior, gold)
     promise = planner.done()
     future = planner.forecast(data.n_annotations, n_draws=N_DRAWS, random_state=random_state)
