@@ -246,3 +246,26 @@ def test_promise_21_surveys_are_refused_by_name(head, tmp_path):
     path.write_text(f"{head}\n,,,Is this a cat?\n1,1,a@x.org,Yes\n1,1,b@x.org,No\n")
     with pytest.raises(FormatError, match=r"a survey of Qualtrics or SurveyMonkey"):
         read(path)
+
+
+def test_promise_09_a_label_that_is_an_object_names_no_worker():
+    rows = [{"task": 1, "annotator": who, "label": {"value": "y"}} for who in ("ann", "bob")]
+    with pytest.raises(FormatError, match="a dict where the label should be"):
+        read(rows)
+    rows = [{"id": k, "source": "web", "label": {"ann": "y", "bob": "n"}} for k in (1, 2)]
+    assert read(rows).workers.tolist() == ["ann", "bob"]
+
+
+@pytest.mark.parametrize("role", ["task", "worker"])
+def test_promise_09_names_that_a_spreadsheet_rounded_are_reported(role, tmp_path):
+    path = tmp_path / "votes.csv"
+    frame = pd.DataFrame({"task": list("112"), "worker": list("aba"), "label": list("xyx")})
+    said = (
+        f"{role}s with names like numbers that a spreadsheet has rounded: 1, such as '1.23457E+16'"
+    )
+    frame.assign(**{role: ["1.23457E+16", "1.23457E+16", "b"]}).to_csv(path, index=False)
+    assert said in read(path).notes
+    frame.assign(**{role: ["1.5e10", "2E+07", "1.2.3E+10"]}).to_csv(path, index=False)
+    assert "rounded" not in " ".join(read(path).notes)
+    frame[role] = [1.234567890123457e16 + 0.0, 1.5, "b"]  # as a workbook has them
+    assert "rounded: 1" in " ".join(read(frame.to_dict("records")).notes)

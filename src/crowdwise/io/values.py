@@ -9,6 +9,7 @@ every name is restored exactly. Numbers, and a sign alone, are not formulas and 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from reprlib import repr as shorten
@@ -30,6 +31,8 @@ from crowdwise.annotations.names import (
 from crowdwise.errors import FormatError, explain
 from crowdwise.typing import Array
 
+MOST_DIGITS = 1e15  # from here on, a spreadsheet's numbers lack digits
+looks_rounded = re.compile(r"\d[.,]\d+E\+\d\d").fullmatch
 Cell: TypeAlias = Any  # anything that JSON allows in a field
 SCALARS = (str, int, float, bool, np.generic, pd.Timestamp, type(None), type(pd.NA))
 
@@ -131,17 +134,27 @@ def blank_words(column: pd.Series, words: frozenset[str]) -> tuple[pd.Series, Co
 
 
 def note_names(column: pd.Series, role: str) -> tuple[str, ...]:
-    """Note tasks or workers whose names look like a missing value; they stay names."""
+    """Note names of tasks or workers that look missing, or like rounded numbers; they stay."""
     if is_numeric_dtype(column.dtype):
         return ()
-    if (
-        isinstance(column.dtype, pd.CategoricalDtype)
-        and not column.cat.categories.isin(WORDS).any()
-    ):
-        return ()  # without scanning all rows
-    found = column[column.isin(WORDS)].astype(object).value_counts()
-    shown = ", ".join(f"{name!r} {times:,}" for name, times in found.items())
-    return (f"{role}s with names like that of a missing value: {shown}",) if shown else ()
+    notes: tuple[str, ...] = ()
+    names = column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else None
+    if names is None or names.isin(WORDS).any():  # else without scanning all rows
+        found = column[column.isin(WORDS)].astype(object).value_counts()
+        shown = ", ".join(f"{name!r} {times:,}" for name, times in found.items())
+        notes += (f"{role}s with names like that of a missing value: {shown}",) if shown else ()
+    rounded = [name for name in (column.unique() if names is None else names) if _is_rounded(name)]
+    if rounded:
+        what = f"{role}s with names like numbers that a spreadsheet has rounded"
+        notes += (f"{what}: {len(rounded):,}, such as {rounded[0]!r}",)
+    return notes
+
+
+def _is_rounded(name: object) -> bool:
+    """Return whether a name is a number such as 1.23457E+16, of which digits may be lost."""
+    if isinstance(name, float):
+        return abs(name) >= MOST_DIGITS
+    return isinstance(name, str) and looks_rounded(name) is not None
 
 
 def guard_values(values: Iterable[object]) -> dict[object, str]:

@@ -9,7 +9,13 @@ from crowdwise.errors import FormatError, explain
 from crowdwise.io.build import LongTable
 from crowdwise.io.document import Document, ReadOptions, Record, Table, Tree
 from crowdwise.io.formats.collect import Collector, get_field
-from crowdwise.io.recognize import Format, holds_several, normalize_name, recognize_columns
+from crowdwise.io.recognize import (
+    SYNONYMS,
+    Format,
+    holds_several,
+    normalize_name,
+    recognize_columns,
+)
 from crowdwise.io.values import Cell
 
 WORKERS = ("annotators", "annotatorids", "workers", "workerids", "raters", "raterids", "users",
@@ -22,11 +28,19 @@ def matches(document: Document) -> bool:
     """Return whether rows name several workers and as many labels."""
     rows = _take_records(document, whole=False)
     workers, labels = _find_columns(document, rows, ReadOptions())
+    if any(isinstance(row.get(labels), Mapping) and _names_worker(row) for row in rows):
+        return False  # the label of one worker is an object
     several = [row for row in rows if any(holds_several(row.get(k)) for k in (workers, labels))]
     try:
         return any([pair for row in several for pair in _pair_up(row, workers, labels, "")])
     except FormatError:
         return False
+
+
+def _names_worker(row: Record) -> bool:
+    """Return whether a row has a single worker; a source or a model may be the task's."""
+    words = set(SYNONYMS["worker"]) - {"source", "model"}
+    return any(normalize_name(name) in words and row[name] for name in row)
 
 
 def parse(document: Document, options: ReadOptions) -> LongTable:
