@@ -309,6 +309,15 @@ def test_promise_18_a_model_that_was_loaded_can_be_used(make, crowd, tmp_path):
     assert refused > len(sound.arrays) / 2
 
 
+@pytest.mark.parametrize("change", [np.zeros_like, np.ones_like])
+def test_promise_18_answers_that_are_no_probabilities_are_refused(change, crowd, tmp_path):
+    X = np.random.default_rng(0).normal(size=(crowd.n_tasks, 2))
+    learn.TwoStage().fit(X, crowd).save(tmp_path / "model")
+    forge(tmp_path / "model", "classifier_.steps.1.1.classes_", change)
+    with pytest.raises(FormatError, match="no probabilities for new tasks"):
+        load(tmp_path / "model")
+
+
 def test_promise_18_an_engine_refuses_tables_that_do_not_fit(crowd):
     engine, k = MemoryEngine(crowd), crowd.n_classes
     right = np.zeros((len(engine.pairs), k))

@@ -111,6 +111,14 @@ def refuse_useless(model: object) -> None:
         raise FormatError("The learned values are about other classes than the model names.")
     if len(found) != len(X) or not np.isfinite(found).all():
         raise FormatError("The learned values give no finite numbers for new tasks.")
+    if hasattr(model, "predict_proba") and _last_axis(model, "posterior_") == "classes_":
+        _refuse_improbable(found)
+
+
+def _refuse_improbable(found: Array) -> None:
+    """Refuse answers about tasks that are not probabilities of the classes."""
+    if found.min() < -ROUNDING or np.abs(found.sum(axis=-1) - 1.0).max() > ROUNDING:
+        raise FormatError("The learned values give no probabilities for new tasks.")
 
 
 def _refuse_useless_votes(model: Any) -> None:
