@@ -269,3 +269,13 @@ def test_promise_09_names_that_a_spreadsheet_rounded_are_reported(role, tmp_path
     assert "rounded" not in " ".join(read(path).notes)
     frame[role] = [1.234567890123457e16 + 0.0, 1.5, "b"]  # as a workbook has them
     assert "rounded: 1" in " ".join(read(frame.to_dict("records")).notes)
+
+
+@pytest.mark.parametrize("role", ["task", "worker", "label"])
+def test_promise_09_updates_with_names_of_another_type_are_refused(role):
+    frame = pd.DataFrame({"task": [1, 1, 2, 2], "worker": [1, 2, 1, 2], "label": [0, 1, 1, 1]})
+    model = DawidSkene().update(frame)
+    texts = frame.assign(**{"task": frame["task"] + (role != "task") * 10}).astype({role: str})
+    with pytest.raises(AnnotationError, match=rf"{role}s? of the model would be new here"):
+        model.update(texts)
+    assert model.update(frame.assign(task=frame["task"] + 10)).probas_.shape == (4, 2)

@@ -19,6 +19,7 @@ import crowdwise
 from crowdwise import Annotations, memory
 from crowdwise.aggregate import KOS, DawidSkene, MajorityVote
 from crowdwise.cli import main
+from crowdwise.compat.crowdkit import GoldMajorityVote
 from crowdwise.embed import RLL
 from crowdwise.errors import AnnotationError, CrowdwiseError, FileError, ParameterError
 from crowdwise.evaluate import compare_methods, reliability_table, score, worker_quality
@@ -114,6 +115,12 @@ class TestRowsAreNotTasks:
         assert score(MajorityVote().fit(votes[2:9]), plain).loc["accuracy", "n_tasks"] == 7
         frame = pd.DataFrame({"task": np.arange(N), "label": 0})  # a column of tasks is a name too
         assert score(model, frame).loc["accuracy", "n_tasks"] == N - 1
+
+    def test_promise_01_row_numbers_are_refused_under_crowd_kits_names(self, crowd, by_row):
+        model, frame = GoldMajorityVote(), crowd[0].to_frame()
+        with pytest.raises(AnnotationError, match=ROWS_OR_TASKS):
+            model.fit(frame, by_row)
+        assert (model.fit_predict(frame, crowd[1]) == crowd[1]).mean() > 0.9
 
     def test_promise_01_truths_of_rows_go_by_name(self, crowd):
         votes, truth = crowd

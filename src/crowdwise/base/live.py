@@ -21,7 +21,7 @@ from crowdwise.inference.live import Judge, LiveCrowd
 from crowdwise.inference.posteriors import as_array
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_annotations, as_gold
-from crowdwise.io.accept import refuse_too_many
+from crowdwise.io.accept import refuse_other_type, refuse_too_many
 from crowdwise.memory import LARGE, refuse_too_large
 from crowdwise.persist.registry import Value
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints
@@ -82,6 +82,12 @@ class LiveUpdates:
         """Add new labels, and update the model's learned attributes."""
         votes = model._take(drop_weightless(as_annotations(labels)))
         live = self._continue(model, memory)
+        for book, names, role in (
+            (live.classes, votes.classes, "label"),
+            (live.workers, votes.workers, "worker"),
+            (live.tasks, votes.tasks, "task"),
+        ):
+            refuse_other_type(names, book.number, role)
         live.classes.enroll(votes.classes)
         _refuse_too_large(type(model).__name__, live, votes)
         codes = None if gold is None else _find_gold(gold, votes, live)

@@ -19,6 +19,7 @@ from crowdwise.compat._crowdkit_base import (
     accuracy_by_worker,
     annotations_of,
 )
+from crowdwise.io.gold import find_truths
 from crowdwise.typing import Floats, RandomState
 
 
@@ -59,7 +60,10 @@ class GoldMajorityVote(Weighted):
 
     def fit(self, data: Table, true_labels: pd.Series) -> Self:
         """Set ``skills_``: how often each worker gives the true label, a series by task."""
-        self.skills_ = accuracy_by_worker(annotations_of(data), pd.Series(true_labels))
+        votes = annotations_of(data)
+        place, truths = find_truths(true_labels, votes)
+        known = pd.Series(truths, index=pd.Index(votes.tasks[place], tupleize_cols=False))
+        self.skills_ = accuracy_by_worker(votes, known)
         return self
 
 

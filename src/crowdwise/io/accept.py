@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from crowdwise import memory
 from crowdwise.annotations import Annotations, drop_weightless
 from crowdwise.annotations.frames import as_narwhals
 from crowdwise.annotations.missing import leave_out_missing, warn_missing
-from crowdwise.annotations.names import locate
+from crowdwise.annotations.names import is_whole, locate, parse_whole
 from crowdwise.annotations.wide import Nested, columns_from_dict, columns_from_matrix
 from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.inference.engines.engine import CELL
@@ -130,7 +130,7 @@ def align_to_model(
         place[np.isin(place, idle)] = -1
     worker = place[annotations.worker]
     unseen = worker < 0
-    _refuse_other_type(annotations.workers[place < 0], workers)
+    refuse_other_type(annotations.workers[place < 0], set(workers.tolist()), "worker")
     if unseen.any() and unknown == "error":
         _refuse_unknown(worker, "worker", annotations, np.delete(workers, idle))
     soft = annotations.soft
@@ -152,22 +152,23 @@ def align_to_model(
     return known, bool(unseen.any())
 
 
-def _refuse_other_type(unknown: Array, known: Array) -> None:
-    """Refuse workers who are known to the model under the same name as text, or as a number."""
-    if not len(unknown) or unknown.dtype.kind == known.dtype.kind != "O":
-        return
-    by_text = {str(name): name for name in known.tolist()}
-    alike = [name for name in unknown.tolist() if str(name) in by_text]
+def refuse_other_type(names: Array, known: Container[object], role: str) -> None:
+    """Refuse new names that a model knows as text where they are numbers, or as numbers."""
+    alike = [name for name in names.tolist() if name not in known and _of_other_type(name) in known]
     if alike:
         raise AnnotationError(
             explain(
-                f"{plural(len(alike), 'worker')} of the model would be unknown here: "
+                f"{plural(len(alike), role)} of the model would be new here: "
                 "their names have another type.",
-                first=f"{alike[0]!r}, in the model {by_text[str(alike[0])]!r}",
+                first=f"{alike[0]!r}, in the model {_of_other_type(alike[0])!r}",
                 expected="names of one type, numbers or text",
-                fix="convert them, as in frame.astype({'worker': str}), or fit again",
+                fix=f"convert them, as in frame.astype({{{role!r}: str}}), or fit again",
             )
         )
+
+
+def _of_other_type(name: object) -> object:
+    return parse_whole(str(name)) if is_whole(name) else str(name)
 
 
 def _refuse_unknown(codes: Ints, role: str, annotations: Annotations, known: Array) -> None:
