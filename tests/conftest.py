@@ -30,7 +30,8 @@ LIAR = [[0.10, 0.85, 0.05], [0.70, 0.10, 0.20], [0.50, 0.40, 0.10]]
 
 # The files that take longest; they start first, so that no core waits for one at the end.
 LONG = ["spark/test_spark.py", "test_site.py", "laws/test_laws.py", "laws/test_learner_laws.py"]
-LONG += ["test_docs.py", "promises/test_commands.py"]
+LONG += ["test_docs.py", "promises/test_commands.py", "learn/test_torchrun.py", "test_demo.py"]
+LONG += ["test_progress.py", "test_walk.py", "test_house.py"]
 
 
 def pytest_collection_modifyitems(items):

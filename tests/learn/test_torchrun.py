@@ -281,13 +281,17 @@ def power(monkeypatch):
     return power
 
 
-@pytest.mark.parametrize("name", ["search", "batches"])
+FALLING = Training(epochs=20, batch_size=50, schedule="cosine")
+
+
+@pytest.mark.parametrize("name", ["search", "batches", "falling"])
 def test_a_process_alone_goes_on_where_it_was(name, tmp_path, power):
     X, votes = crowd(100)
+    falling = SpeeLFC(penalty=0.1, prior=1.0, training=FALLING, random_state=0)
 
     def fit():
         power.steps = 0
-        return answers(learners()[name].fit(X, votes), X)
+        return answers((learners() | {"falling": falling})[name].fit(X, votes), X)
 
     expected, n_steps = fit(), power.steps
     with checkpoints(tmp_path, every=0):

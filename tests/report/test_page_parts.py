@@ -32,6 +32,7 @@ from crowdwise.report.page.words import (
     name,
     number,
     share,
+    shares_between,
     shorten,
 )
 
@@ -131,6 +132,7 @@ def test_words_for_numbers():
     assert share(float("nan")) == DASH
     assert number(-0.256) == "\u22120.26"
     assert between(0.1, float("nan")) == ""
+    assert shares_between(0.251, 0.312) == "25% to 31%"
     assert between(0.1, 0.25) == "0.10 to 0.25"
     assert [duration(s) for s in (3.14, 600, 7300, 400_000)] == [
         "3.1 s",
