@@ -40,6 +40,14 @@ def test_learned_above_counted_for_the_busiest_first(model, crowd):
     assert [text.get_text() for text in axes[1, 0].get_xticklabels()] == ["cat", "dog", "hen"]
 
 
+def test_the_bar_beside_them_has_their_colors(model):
+    figure = plot_confusions(model, workers=["bob"])[0, 0].figure
+    matrix, bar = figure.axes
+    assert bar.get_ylabel() == "P(label | truth)"
+    (shades,) = [one for one in bar.collections if one.get_array() is not None]
+    assert shades.get_cmap() == matrix.images[0].get_cmap()
+
+
 def test_numbers_stand_in_the_cells(model):
     ax = plot_confusions(model, workers=["bob"])[0, 0]
     cells = {text.get_position()[::-1]: text.get_text() for text in ax.texts}
