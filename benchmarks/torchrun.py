@@ -97,6 +97,7 @@ def main() -> None:
                 "two_processes_s": least[2],
                 "ratio": least[2] / least[1],
                 "posterior_off": float(np.abs(posterior[1] - posterior[2]).max()),
+                "busy": os.getloadavg()[0],
             }
         )
         print(rows[-1], flush=True)
@@ -116,10 +117,17 @@ def write(rows: list[dict]) -> None:
         "two processes, s",
         "ratio",
         "posteriors differ by",
+        "processes that wanted to run",
     ]
     names = ("one_process_s", "two_processes_s", "ratio")
     lines = [
-        [r["what"], *(f"{r[n]:.2f}" for n in names), f"{r['posterior_off']:.0e}"] for r in rows
+        [
+            r["what"],
+            *(f"{r[n]:.2f}" for n in names),
+            f"{r['posterior_off']:.0e}",
+            f"{r['busy']:.0f}" if "busy" in r else "",
+        ]
+        for r in rows
     ]
     text = "# Learners in two processes\n\n" + table(header, lines)
     save("torchrun", provenance("python benchmarks/torchrun.py"), rows, text)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
+from torch.utils.data import Subset
 
 from crowdwise import learn, memory
 from crowdwise.errors import AnnotationError, FormatError
@@ -106,6 +107,15 @@ def test_no_learner_takes_more_rows_than_fit_into_memory(name, crowd, mapped, sh
             refused = "many tasks at once" in str(error)
     assert short_of_memory[0] <= 64
     assert refused == (name in AT_ONCE)
+
+
+@pytest.mark.usefixtures("short_of_memory")
+def test_a_dataset_is_not_taken_as_a_whole_either(mapped):
+    rows = features.as_features(Subset(mapped, range(200)))
+    assert len(rows.rows(torch.arange(64))) == 64
+    for take in (lambda: rows.rows(torch.arange(65)), rows.table):
+        with pytest.raises(AnnotationError, match=r"(?s)many tasks at once.*tasks x 5.*batches"):
+            take()
 
 
 def test_a_memory_mapped_array_is_left_on_disk(crowd, tmp_path):

@@ -71,6 +71,8 @@ class Features:
             _refuse_rows(len(at), self.shape)
             items = self.source.rows(at.cpu().numpy())
         elif len(at):
+            if len(at) > ROWS_AT_ONCE:
+                _refuse_rows(len(at), self.shape)
             items = default_collate([_features_only(self.source[int(i)]) for i in at])
         else:
             items = torch.zeros((0, *self.shape))
