@@ -122,7 +122,13 @@ def test_promise_05_arrays_in_files_and_frames_of_triples_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["1,0\n0,0\n1,1\n0,1\n", "x,y\ny,y\nx,x\n", "q1,x,y\nq2,y,x\nq3,x,y\n"]
+    "text",
+    [
+        "17,23\n0,0\n1,1\n0,1\n",
+        "1,0\n0,0\n1,1\n0,1\n",
+        "x,y\ny,y\nx,x\n",
+        "q1,x,y\nq2,y,x\nq3,x,y\n",
+    ],
 )
 def test_promise_05_a_first_line_that_may_be_data_is_refused(text, tmp_path):
     path = tmp_path / "votes.csv"
@@ -189,6 +195,8 @@ def test_promise_08_questions_that_share_no_answer_are_doubted(tmp_path):
     with pytest.warns(UserWarning, match=r"may not be tasks: 'Is 1(.|\n)*'Your age'(.|\n)*--task"):
         read(path)
     assert read(path, task="Is*").n_tasks == 2
+    path.write_text("Timestamp,Email Address,Is 1 a cat?\n,a@x.org,Yes\n,b@x.org,No\n")
+    assert read(path, "google_forms").n_annotations == 2
 
 
 def test_promise_09_lists_written_as_text_are_reported():

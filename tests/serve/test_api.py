@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,13 @@ from crowdwise.serve.audit import replay
 from crowdwise.serve.database import Database
 
 ROWS = [("t0", "ann", "cat"), ("t0", "bob", "dog"), ("t1", "ann", "dog"), ("t1", "bob", "dog")]
+
+
+@pytest.fixture
+def again(tmp_path):
+    """An empty database for a log that is played back."""
+    with closing(Database(f"sqlite:///{tmp_path}/again.db")) as database:
+        yield database
 
 
 def ok(answer):
@@ -190,7 +198,7 @@ def test_settings_change_but_classes_stay(client):
 # -- the log ---------------------------------------------------------------------------
 
 
-def test_promise_service_the_log_replays_to_the_same_state(service, people, tmp_path):
+def test_promise_service_the_log_replays_to_the_same_state(service, people, again):
     ann, root = people["ann"], people["root"]
     service.ask(AddLabels("lead", ROWS[1:]))
     task = ok(ann.post("/api/next", json={}))["task"]
@@ -204,20 +212,20 @@ def test_promise_service_the_log_replays_to_the_same_state(service, people, tmp_
     assert [one["label"] for one in events if one["task"] == task and one["worker"] == "ann"] == [
         *("cat", "", "dog")
     ]
-    board = replay(Database(f"sqlite:///{tmp_path}/again.db"), io.StringIO(log))
+    board = replay(again, io.StringIO(log))
     assert board.annotations().to_dict() == service.board.annotations().to_dict()
     assert (board.seq, board.keys) == (service.board.seq, {})
 
 
-def test_a_log_that_was_tampered_with_is_refused(service, client, tmp_path):
+def test_a_log_that_was_tampered_with_is_refused(service, client, again):
     service.ask(AddLabels("lead", ROWS))
     log = client.get("/api/events").text.splitlines(keepends=True)
     gap, swapped = log[:3] + log[4:], [*log[:2], log[3], log[2], *log[4:]]
     unknown = [*log[:-1], log[-1].replace('"t1"', '"t99"')]
     for lines in (gap, swapped, unknown, [*log[:2], "{", *log[3:]]):
         with pytest.raises(crowdwise.errors.FormatError, match=r"line \d|Event \d"):
-            replay(Database(f"sqlite:///{tmp_path}/again.db"), lines)
-    assert replay(Database(f"sqlite:///{tmp_path}/again.db"), log).seq == len(log)
+            replay(again, lines)
+    assert replay(again, log).seq == len(log)
 
 
 FORGED = {
@@ -233,13 +241,13 @@ FORGED = {
 
 
 @pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
-def test_promise_service_a_forged_log_is_refused(service, client, tmp_path, change):
+def test_promise_service_a_forged_log_is_refused(service, client, again, change):
     service.ask(AddLabels("lead", ROWS))
     log = client.get("/api/events").text.splitlines(keepends=True)
     forged = change(json.loads(log[-1]))
     kept = log if forged["seq"] > len(log) else log[:-1]
     with pytest.raises(crowdwise.errors.FormatError, match=r"(line|Event) \d(.|\n)*fix: "):
-        replay(Database(f"sqlite:///{tmp_path}/again.db"), [*kept, json.dumps(forged)])
+        replay(again, [*kept, json.dumps(forged)])
     for kind, other in {
         "task": {"turn": 1},
         "project": {"turn": 1, "body": {"classes": "dogcat"}},
@@ -248,15 +256,15 @@ def test_promise_service_a_forged_log_is_refused(service, client, tmp_path, chan
         first = next((json.loads(line) for line in log if json.loads(line)["kind"] == kind), {})
         forged = json.loads(log[-1]) | first | {"kind": kind, "seq": len(log) + 1} | other
         with pytest.raises(crowdwise.errors.FormatError, match="contradicts"):
-            replay(Database(f"sqlite:///{tmp_path}/again.db"), [*log, json.dumps(forged)])
+            replay(again, [*log, json.dumps(forged)])
 
 
-def test_promise_service_a_log_grants_no_access(people, tmp_path):
+def test_promise_service_a_log_grants_no_access(people, again):
     log = [json.loads(line) for line in people["root"].get("/api/events").text.splitlines()]
     tokens = [one for one in log if one["kind"] == "token"]
     for one in tokens:
         one["body"] = {"digest": "0" * 64}
-    board = replay(Database(f"sqlite:///{tmp_path}/again.db"), map(json.dumps, log))
+    board = replay(again, map(json.dumps, log))
     assert tokens
     assert board.keys == {}
 

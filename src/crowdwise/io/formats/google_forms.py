@@ -55,7 +55,7 @@ def parse(document: Table, options: ReadOptions) -> LongTable:
     untyped = ("worker", "label") if document.untyped else ()
     long = rows.to_long(*notes, f"worker from {whence}", untyped=untyped)
     if not options.task:
-        built = Annotations.from_frame(long.frame.drop(columns="time").dropna(), missing=None)
+        built = Annotations.from_frame(long.frame[list(REQUIRED)].dropna(), missing=None)
         warn_odd_columns(built, document.name, "task")
     return long
 
