@@ -124,7 +124,9 @@ class BayesBag(ConfusionModel):
 
     Fails when most workers err together on the same tasks: it is less overconfident then, but
     the labels cannot show it. With 20 known truths or more (``gold``) it learns how confident to
-    be, and the weights of one-coin models and plain shares.
+    be, and the weights of one-coin models and plain shares. Where one worker is far better than
+    all others, bags that give this worker little weight follow the others: DawidSkene and IBCC
+    are then right on up to four tasks in a hundred more.
 
     References
     ----------
