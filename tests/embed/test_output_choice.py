@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.preprocessing import StandardScaler
 
-from crowdwise.embed import RLL, Encoder
+from crowdwise.embed import RLL, Encoder, output_choice
 from crowdwise.embed.output_choice import calibrated_evidence, predict
 from crowdwise.laws.checks import save_and_load
 from crowdwise.learn import Training
@@ -48,6 +48,24 @@ def test_features_stay_where_they_do_as_well():
     model = RLL(**{**PARTS, "groups_per_epoch": 500}).fit(X, votes)
     assert model.search_.chosen == {"output": "features"}
     assert_allclose(model.transform(X), StandardScaler().fit_transform(X), atol=1e-5)
+
+
+@pytest.mark.parametrize(("later", "chosen"), [(0.0, "features"), (0.3, "vectors")])
+def test_what_wins_on_the_first_fold_must_win_on_the_others_too(monkeypatch, later, chosen):
+    X, votes = crowd(bent=False)
+    vectors = {"output": "vectors", "classes": "majority"}
+
+    def judged(*given):
+        fold, hidden = given[-2:]
+        noise = np.random.default_rng(hidden).normal(size=(2, (fold == hidden).sum()))
+        gain = 0.3 if hidden == 0 else later
+        return [({"output": "features"}, 0.1 * noise[0]), (vectors, 0.1 * noise[1] + gain)]
+
+    monkeypatch.setattr(output_choice, "judge", judged)
+    folds = np.random.RandomState(0)
+    found = output_choice.choose_output(X, votes, None, {"majority": None}, folds)
+    assert found.chosen["output"] == chosen
+    assert "no say before" in found.why
 
 
 def test_a_classifier_that_is_merely_surer_separates_no_more():

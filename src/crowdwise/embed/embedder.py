@@ -92,7 +92,8 @@ class CrowdEmbedder(Embedder):
     output : {"auto", "features", "both", "vectors"}, default="auto"
         The representation: a task's scaled features, the learned vector, or both side by side.
         With "auto", the labels of held-out tasks choose by means of a linear classifier: the
-        simplest of those that predict them best, within two standard errors. If neither
+        simplest of those that predict them best, within two standard errors. If that is not the
+        features, it must be better than these on other held-out tasks, too. If neither
         ``aggregator`` nor ``confidence`` is given, they also choose between majority votes and
         IBCC. With ``training``, or features that are not rows of numbers, "auto" is the vector.
     training : Training, optional

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -30,8 +31,12 @@ from crowdwise.learn.two_stage import name_truths
 from crowdwise.typing import Floats, Ints
 
 OUTPUTS = ("features", "both", "vectors")  # from simple to flexible
+FEATURES = {"output": "features"}
 SURE = 2  # standard errors by which anything other than the features must be better
 N_FOLDS, MAX_ITER = 3, 30  # of the regressions for comparing representations
+
+# Settings, and the log-likelihood of each held-out task's labels.
+Judged: TypeAlias = Sequence[tuple[dict[str, Any], Floats]]
 
 
 def choose_output(
@@ -43,25 +48,59 @@ def choose_output(
 ) -> Search:
     """Choose the embedder, by name, and output that best predict the labels of held-out tasks.
 
-    Some tasks lose their labels. A linear classifier on each representation learned without these
-    is trained on targets that IBCC infers from the remaining labels, as a user would do; IBCC's
-    workers then say how likely the removed labels are under its predictions, calibrated.
+    The first fold of tasks says which one. The best of several may owe this to luck, so it must
+    then do better than the features on the other folds, too.
     """
     fold = deal_rows(X, find_labeled(votes), rng)
-    keep, out = fold > 0, fold == 0
-    if out.sum() < 2 or keep.sum() < 2 * N_FOLDS:
+    if (fold == 0).sum() < 2 or (fold > 0).sum() < 2 * N_FOLDS:
         return Search(chosen={"output": "vectors"}, why="There are too few tasks to choose from.")
+    first = choose_simplest(judge(X, votes, gold, embedders, fold, 0))
+    if first.chosen == FEATURES:
+        return first
+    only = {first.chosen["classes"]: embedders[first.chosen["classes"]]}
+    again = [judge(X, votes, gold, only, fold, hidden) for hidden in range(1, fold.max() + 1)]
+    if any(first.chosen not in [settings for settings, _ in own] for own in again):
+        return replace(first, chosen=FEATURES, why="Without some folds, no vectors were learned.")
+    both = [
+        (settings, np.concatenate([e for own in again for known, e in own if known == settings]))
+        for settings in (FEATURES, first.chosen)
+    ]
+    last = choose_simplest(both)
+    return replace(first, chosen=last.chosen, why=f"On folds that had no say before: {last.why}")
+
+
+def choose_simplest(judged: Judged) -> Search:
+    """Choose the simplest representation within some standard errors of the best."""
+    plainness = [(-OUTPUTS.index(settings["output"]),) for settings, _ in judged]
+    evidence = np.stack([own for _, own in judged])
+    return choose([settings for settings, _ in judged], plainness, evidence, SURE)[0]
+
+
+def judge(
+    X: Floats,
+    votes: Annotations,
+    gold: Ints | None,
+    embedders: Mapping[str, Embedder],
+    fold: Ints,
+    hidden: int,
+) -> Judged:
+    """Return how likely each representation makes the labels of each task of the hidden fold.
+
+    These tasks lose their labels. A linear classifier on each representation learned without
+    these is trained on targets that IBCC infers from the remaining labels, as a user would do;
+    IBCC's workers then say how likely the removed labels are under its predictions, calibrated.
+    """
+    out = fold == hidden
+    keep = (fold >= 0) & ~out
     some = votes.filter(keep[votes.task])
     found = LabelsAlone(votes, gold).infer(torch.as_tensor(keep))
     even = np.zeros((votes.n_tasks, votes.n_classes))
     likely = expect(votes, even, found.confusion_, gold).posterior[out]
-    settings, plainness, evidence = [], [], []
-    for setting, rows in representations(X, some, gold, embedders):
+    judged = []
+    for settings, rows in representations(X, some, gold, embedders):
         proba = predict(rows[keep], found.posterior_[keep], rows[out])
-        settings.append(setting)
-        plainness.append((-OUTPUTS.index(setting["output"]),))
-        evidence.append(calibrated_evidence(proba, likely))
-    return choose(settings, plainness, np.stack(evidence), SURE)[0]
+        judged.append((settings, calibrated_evidence(proba, likely)))
+    return judged
 
 
 def calibrated_evidence(proba: Floats, likelihood: Floats) -> Floats:
@@ -80,7 +119,7 @@ def representations(
     X: Floats, votes: Annotations, gold: Ints | None, embedders: Mapping[str, Embedder]
 ) -> Iterator[tuple[dict[str, Any], Floats]]:
     """Yield the settings and rows of everything that can be chosen."""
-    yield {"output": "features"}, X
+    yield FEATURES, X
     for name, embedder in embedders.items():
         try:
             with warnings.catch_warnings():
