@@ -75,8 +75,9 @@ def short_of_memory(monkeypatch):
         ICED(training=BATCHES, rounds=2, random_state=0),
         ICED.recipe("network", training=BATCHES, rounds=2, random_state=0),
         MBEM(training=BATCHES, random_state=0),
+        MBEM(random_state=0),
     ],
-    ids=["search", "batches", "em", "parts", "iced", "iced network", "mbem"],
+    ids=["search", "batches", "em", "parts", "iced", "iced network", "mbem", "mbem search"],
 )
 def test_features_on_disk_are_fetched_some_at_a_time(learner, crowd, mapped, short_of_memory):
     X, votes = crowd
@@ -87,6 +88,17 @@ def test_features_on_disk_are_fetched_some_at_a_time(learner, crowd, mapped, sho
     own = found.posterior_, found.predict_proba(X), found.confusion_
     for value, again in zip(answers, own, strict=True):
         assert_allclose(again, value, atol=1e-5)
+
+
+def test_iced_tries_no_table_that_would_not_fit(crowd, mapped, short_of_memory):
+    X, votes = crowd
+    found = ICED(rounds=2, random_state=0).fit(mapped, votes)
+    assert 0 < short_of_memory[0] <= 64
+    assert "do not fit into memory" in found.search_.why
+    assert found.search_.chosen == {"rounds": 2}
+    assert found.score(X, votes) > SpeeLFC(penalty=100.0, random_state=0).fit(X, votes).score(
+        X, votes
+    )
 
 
 TABLES = {"AutoClassifier", "CrowdLab", "MALR", "Raykar", "SoftProb", "TwoStage"}

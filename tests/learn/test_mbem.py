@@ -9,6 +9,7 @@ from scipy.special import softmax
 from crowdwise.learn import MBEM, MLP, Bootstrap, Training
 from crowdwise.learn.mbem import BootstrapLoss
 from crowdwise.learn.parts import CountedConfusionNet
+from crowdwise.nets import batches
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
 CROWDS = [{}, {"soft": True}, {"weighted": True}]
@@ -97,6 +98,28 @@ def test_held_out_labels_are_not_counted(lopsided, options):
     learned = BootstrapLoss(objective.net, inside, Bootstrap(class_prior="estimate", smoothing=0.3))
     found = learned.held_out(lopsided.double(outside.whole()))
     assert float(found.detach()) == pytest.approx(value / total)
+
+
+def test_losses_of_parts_add_up(lopsided, monkeypatch):
+    """Whether a batch is of all tasks or of some: with gold and without a label, too."""
+    _, data, objective, truth = setting(lopsided, {"weighted": True})
+    objective.target.copy_(torch.rand(objective.target.shape, dtype=torch.float64))
+    data, n = data.double(), data.n_tasks
+    some = torch.tensor([4, 0, 2, n - 1])
+    silent = data._filter(data.task.numpy() != 4)  # gold, but no label
+    monkeypatch.setattr(batches, "WORTH", 0)
+
+    def loss(batch):
+        return float(objective.loss(batch).detach())
+
+    for whole, parts in [
+        (silent.whole(), silent._cut(torch.arange(n), [0, 1, 5, n], leads=True)),
+        (silent.of_tasks(some), silent._shares(some, "task")),
+    ]:
+        assert sum(map(loss, parts)) == pytest.approx(loss(whole))
+    counts = sorted({4, *silent.task.tolist()})
+    expected = -(objective.target.numpy() * np.log(truth))[counts].sum() / len(counts)
+    assert loss(silent.whole()) == pytest.approx(expected)
 
 
 def test_confusion_is_counted_by_the_last_predictions(lopsided):

@@ -18,7 +18,17 @@ from numpy.testing import assert_allclose
 from torch import distributed
 
 from crowdwise import load
-from crowdwise.learn import EM, LIA, MLP, CrowdClassifier, MaxMIG, PerTask, SpeeLFC, checkpoints
+from crowdwise.learn import (
+    EM,
+    LIA,
+    MBEM,
+    MLP,
+    CrowdClassifier,
+    MaxMIG,
+    PerTask,
+    SpeeLFC,
+    checkpoints,
+)
 from crowdwise.nets import batches, loop
 from crowdwise.nets.batches import as_data, count_parts
 from crowdwise.nets.ensemble import Ensemble
@@ -52,6 +62,7 @@ def learners():
         "batches": SpeeLFC(truth=MLP((8,)), training=stopped, random_state=0),
         "tasks": CrowdClassifier(objective=PerTask(), training=batches, random_state=0),
         "em": LIA(objective=em, training=Training(epochs=3), random_state=0),
+        "bootstrap": MBEM(random_state=0),
         "whole": MaxMIG(training=Training(epochs=2), random_state=0),
     }
 

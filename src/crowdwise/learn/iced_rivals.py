@@ -22,6 +22,8 @@ from crowdwise.learn.voted_regression import VotedRegression
 from crowdwise.nets.batches import CrowdData
 from crowdwise.typing import Floats, Ints
 
+BYTES_EACH = 24  # of a number: as it is, in double precision, and scaled
+
 
 @dataclass(frozen=True)
 class Rivals:
@@ -42,7 +44,10 @@ class Rivals:
         fold, votes = deal(self.data, rng), self.votes
         generating.set_params(random_state=int(rng.randint(2**31 - 1)))
         known = None if self.gold is None else name_truths(self.gold, votes)
-        rows = self.data.features.table(bytes_each=24).cpu()
+        if not self.data.features.fits(BYTES_EACH):
+            why = "The features do not fit into memory, so no linear learner was tried."
+            return None, Search(chosen={"rounds": rounds}, why=why)
+        rows = self.data.features.table(BYTES_EACH).cpu()
         search, taken = Search(chosen={"rounds": 0}, why="There was nothing to choose."), 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

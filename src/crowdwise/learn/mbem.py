@@ -26,7 +26,7 @@ from crowdwise.learn.parts import (
 from crowdwise.learn.restraint import on_kept_tasks
 from crowdwise.nets.batches import Batch, CrowdData, as_shares
 from crowdwise.nets.features import rows_at_once
-from crowdwise.nets.loop import Phase, divide
+from crowdwise.nets.loop import Phase, view
 from crowdwise.nets.modules import NetworkLike
 from crowdwise.nets.training import Training
 from crowdwise.typing import RandomState
@@ -182,7 +182,8 @@ class BootstrapLoss(CrowdObjective):
     """Cross-entropy with a posterior that comes from the classifier's own predictions."""
 
     by = "task"
-    reads = True
+    adds_up = True  # but E-steps and evidence need the predictions of all tasks
+    sees_all = True
     held_out_everywhere = True  # predictions of all tasks count confusions
     target: Tensor
 
@@ -203,16 +204,23 @@ class BootstrapLoss(CrowdObjective):
 
     def settle(self, data: CrowdData) -> None:
         """Count the confusions by the last predictions."""
-        self.found = self.count(next(divide(data, self).chunks(data.n_tasks)))
+        self.found = self.count(next(view(data, self).chunks(data.n_tasks)))
         noise = self.noise_as(CountedConfusionNet, "CountedConfusion()")
         noise.take(self.found[0])
 
     def loss(self, batch: Batch) -> Tensor:
-        """Average over the tasks that have labels; the others have no effect."""
+        """Average over the tasks that have labels or gold; the others have no effect."""
         given = (self.target[batch.task] * self.log_truth(batch)).sum(dim=-1)  # (task,)
-        weight = torch.zeros_like(given).index_add(0, batch.at, batch.weight)
-        counts = (weight > 0) | self.known(batch)
-        return -(given * counts).sum() / counts.sum().clamp_min(1)
+        counts = self.labeled(batch.task[batch.at], batch.weight)[batch.task]
+        all_of_them, every = counts, batch.every
+        if every is not None:
+            all_of_them = self.labeled(every.task, every.weight)[every.tasks]
+        return -(given * counts).sum() / all_of_them.sum().clamp_min(1)
+
+    def labeled(self, task: Tensor, weight: Tensor) -> Tensor:
+        """Return which of all tasks have gold or labels that count, given the labels' columns."""
+        total = torch.zeros_like(self.gold[:, 0]).index_add(0, task, weight)
+        return (total > 0) | torch.isinf(self.gold).any(dim=-1)
 
     def shares(self, batch: Batch) -> Tensor:
         """Return each task's share of labels, uniform without any: the first posterior."""

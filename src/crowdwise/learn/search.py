@@ -17,7 +17,7 @@ from crowdwise.learn.restraint import n_labels, on_kept_tasks, restrain, restrai
 from crowdwise.learn.starting_points import Start
 from crowdwise.nets.batches import PART, Batch, CrowdData
 from crowdwise.nets.ensemble import AllTasks
-from crowdwise.nets.loop import History, Phase, divide
+from crowdwise.nets.loop import History, Phase, divide, view
 from crowdwise.nets.minimize import minimize
 from crowdwise.typing import Array, Floats, Ints
 
@@ -132,7 +132,9 @@ class Descent:
 
     def __init__(self, members: Sequence[CrowdObjective], data: CrowdData, max_iter: int) -> None:
         self.ensemble, self.data, self.max_iter = side_by_side(members), data, max_iter
-        self.parts = AllTasks(divide(data, members[0]))
+        self.parts = self.view = AllTasks(divide(data, members[0]))
+        if members[0].sees_all:
+            self.view = AllTasks(view(data, members[0]))
         self.loss: list[list[float]] = []  # per step
 
     def climb(self, rung: Rung) -> None:
@@ -142,7 +144,7 @@ class Descent:
         for phase in rung.phases:
             if phase.expect is not None:
                 self.ensemble.set_target(
-                    self.parts.gather(self.ensemble, on_kept_tasks(phase.expect))
+                    self.view.gather(self.ensemble, on_kept_tasks(phase.expect))
                 )
             self.descend(phase, rung.frozen)
 
@@ -171,7 +173,7 @@ class Descent:
     def evidence(self) -> Tensor:
         """Return the log-likelihood of each task's labels under each member, (member, task)."""
         self.ensemble.train(False)
-        return self.parts.gather(self.ensemble, label_evidence).cpu()
+        return self.view.gather(self.ensemble, label_evidence).cpu()
 
     def select(self, members: Sequence[int]) -> None:
         """Continue with some members only."""

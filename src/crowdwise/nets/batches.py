@@ -33,6 +33,7 @@ class Every:
     The part's loss is then divided by the annotations of the whole, so that the parts add up.
     """
 
+    tasks: Tensor  # (task,): all of its tasks
     task: Tensor  # (row,): for all of its annotations
     weight: Tensor  # (row,)
     first: int  # number of the part's first annotation
@@ -187,7 +188,7 @@ class CrowdData:
         """Yield the tasks between cuts; the first part may lead."""
         for first, stop in pairwise(cuts):
             before = int(self.indptr[tasks[first]]) if first < len(tasks) else self.n_annotations
-            every = Every(self.task, self.weight, before, leads, stop == cuts[-1])
+            every = Every(tasks, self.task, self.weight, before, leads, stop == cuts[-1])
             yield replace(self.of_tasks(tasks[first:stop]), every=every)
             leads = False
 
@@ -259,7 +260,8 @@ class CrowdData:
         With ``odds`` of tasks, equally many are drawn by them with replacement.
         """
         n = self.n_tasks if by == "task" else self.n_annotations
-        if odds is None and (size is None or size >= n):
+        fits = self.fits or by == "task"  # some annotations are of fewer tasks
+        if odds is None and (size is None or (size >= n and fits)):
             everything = torch.arange(self.n_tasks, device=self.device)
             yield from self._shares(everything, "task") if self.fits else self.parts()
             return
@@ -282,12 +284,14 @@ class CrowdData:
             yield take(rows)
             return
         at = self._rows_of(rows)[0] if by == "task" else rows
+        tasks = rows if by == "task" else self.task[rows]
         halves = [Alone(0, 2), Alone(1, 2)]
         for one in halves if self.ranks.size == 1 else [self.ranks]:
             own = one.part(len(rows))
             first = len(self._rows_of(rows[: own.start])[0]) if by == "task" else own.start
             ends = one is self.ranks or one is halves[-1]
-            every = Every(self.task[at], self.weight[at], first, one.rank == 0, ends)
+            columns = (tasks, self.task[at], self.weight[at])
+            every = Every(*columns, first, one.rank == 0, ends)
             yield replace(take(rows[own]), every=every)
 
     def _dropped(self, batch: Batch, share: float, chances: Tensor | None) -> Batch:

@@ -15,6 +15,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from torch import Tensor, nn
 from torch.utils.data import Dataset, Subset, default_collate
 
+from crowdwise import memory
 from crowdwise.base.fitting import (
     column_names,
     order_by_name,
@@ -90,6 +91,13 @@ class Features:
         for some in torch.split(tasks, rows_at_once(int(np.prod(shape)))):
             found[some] = self.rows(some).to(found)
         return found
+
+    def fits(self, bytes_each: int = 4) -> bool:
+        """Return whether there is memory for all rows, with what is made of them."""
+        needed = float(self.n_tasks * bytes_each) * float(np.prod(self.shape))
+        there = memory.available_memory()
+        on_disk = isinstance(self.source, Dataset)
+        return not on_disk or needed <= LARGE or there is None or needed <= there
 
     def some(self) -> Tensor:
         """Return two rows to try something on, without touching torch's random numbers."""

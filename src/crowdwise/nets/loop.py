@@ -140,7 +140,12 @@ def divide(data: DataT, objective: Objective[Any]) -> DataT:
             "%s is not a sum over annotations: all %d processes work on all tasks.",
             *(name, data.ranks.size),
         )
-    return data.undivided(later=objective.reads)
+    return data.undivided(later=objective.sees_all)
+
+
+def view(data: DataT, objective: Objective[Any]) -> DataT:
+    """Return the data for E-steps and evidence, which may need all tasks at once."""
+    return data.undivided(later=True) if objective.sees_all else divide(data, objective)
 
 
 def train(
@@ -154,7 +159,7 @@ def train(
     """Train all members at once; returns the best one and the history."""
     check(training)
     history, one = History(), ensemble.template
-    data, held = divide(data, one), None if held is None else divide(held, one)
+    data, held = divide(data, one), None if held is None else view(held, one)
     loop = Loop(ensemble, data, held, phases, training, rng, history)
     try:
         loop.run()
@@ -316,7 +321,8 @@ class Loop(Generic[ObjectiveT, BatchT]):
     def expect(self, step: Callable[[ObjectiveT, BatchT], Tensor]) -> None:
         """Run the E-step: every member's posterior becomes its target."""
         self.ensemble.train(False)
-        self.ensemble.set_target(gather(self.data, self.data.parts(), self.ensemble, step))
+        data = view(self.data, self.ensemble.template)
+        self.ensemble.set_target(gather(data, data.parts(), self.ensemble, step))
 
     def diverged(self) -> None:
         raise TrainingError(

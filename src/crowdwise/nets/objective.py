@@ -39,7 +39,7 @@ class Objective(nn.Module, ABC, Generic[BatchT]):
 
     by: str = "annotation"  # the unit of a mini-batch: annotations, tasks or groups
     adds_up: ClassVar[bool] = False  # whether losses of a batch's parts add up to the batch's
-    reads: ClassVar[bool] = False  # whether it reads features that a batch leaves out
+    sees_all: ClassVar[bool] = False  # whether E-steps, evidence and held-out loss need all tasks
     held_out_everywhere = False  # whether ``held_out`` also uses tasks without held-out labels
     net: nn.Module
 
