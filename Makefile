@@ -21,7 +21,7 @@ export CROWDWISE_UPSTREAM ?= $(abspath $(wildcard ../shared/upstream))
 help:  ## List these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-$(READY): pyproject.toml constraints.txt $(wildcard src/crowdwise/_native*.[ch])
+$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/crowdwise/_native*.[ch])
 	@echo "==> Setting up $(VENV) (a minute or two, once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --quiet --constraint constraints.txt --editable ".[test,docs$(SPARK)]"

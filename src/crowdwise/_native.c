@@ -189,4 +189,10 @@ static PyMethodDef methods[] = {
 
 static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_native", NULL, -1, methods };
 
-PyMODINIT_FUNC PyInit__native(void) { return PyModule_Create(&module); }
+/* SOURCES comes from setup.py, and compiled.py compares it with the sources beside the module. */
+PyMODINIT_FUNC PyInit__native(void)
+{
+    PyObject *m = PyModule_Create(&module);
+    if (m && PyModule_AddIntConstant(m, "SOURCES", SOURCES) < 0) Py_CLEAR(m);
+    return m;
+}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from crowdwise import Annotations, compiled
+from crowdwise import Annotations
 from crowdwise.inference import MemoryEngine
 from crowdwise.inference.engines import CompactEngine, blocks
 from crowdwise.inference.engines.blocks import add_up, count_threads, cut_tasks, in_order
@@ -204,8 +204,3 @@ def test_codes_are_places_of_pairs(n_workers):
     pairs, code = votes.pairs, votes.pair_cells.code
     assert_array_equal(pairs.worker[code], votes.worker)
     assert_array_equal(pairs.label[code], votes.label)
-
-
-def test_an_older_build_is_used_as_far_as_it_goes(monkeypatch):
-    monkeypatch.setattr(compiled, "native", object())
-    assert compiled.find("vote_pass") is None

@@ -1,13 +1,11 @@
 """The two steps, compiled and plain, against each other and against loops."""
 
-import shutil
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from crowdwise import compiled
 from crowdwise.annotations import Annotations, Pairs
 from crowdwise.inference import MemoryEngine, Sweep
 from crowdwise.inference.engines import blocks
@@ -76,16 +74,6 @@ def slow_pass(annotations, log_prior, log_confusion, offset, hard):
         for worker, share in given:
             counts[worker] += np.outer(row_posterior, share)
     return evidence, truths, counts, np.array(posterior)
-
-
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler here")
-def test_the_compiled_loops_are_there():
-    assert compiled.native is not None, "build them: pip install -e . needs a C compiler"
-
-
-def test_the_compiled_loops_can_be_turned_off(monkeypatch):
-    monkeypatch.setenv("CROWDWISE_NATIVE", "0")
-    assert compiled.load() is None
 
 
 @pytest.mark.usefixtures("either_loop")
