@@ -193,9 +193,13 @@ def draw_crowd(
 
 
 def copy_errors(
-    crowd: Annotations, truth: Ints, model: Fitted, rng: np.random.RandomState
+    crowd: Annotations,
+    truth: Ints,
+    model: Fitted,
+    rng: np.random.RandomState,
+    correlation: float = USUAL,
 ) -> Annotations:
-    """Make the crowd's errors correlate by ``USUAL``.
+    """Make the crowd's errors correlate.
 
     Each task has an answer drawn from the crowd's confusion, and two of its workers both give
     it with that probability.
@@ -203,7 +207,7 @@ def copy_errors(
     n_labels = np.bincount(crowd.worker, minlength=crowd.n_workers).astype(np.float64)
     common = normalize(np.tensordot(n_labels, model.confusion, axes=1))
     answer = draw_classes(common[truth], rng)[crowd.task]
-    copies = rng.random_sample(crowd.n_annotations) < np.sqrt(USUAL)
+    copies = rng.random_sample(crowd.n_annotations) < np.sqrt(correlation)
     return replace(crowd, label=np.where(copies, answer, crowd.label).astype(np.int32))
 
 
