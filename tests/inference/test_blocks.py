@@ -90,7 +90,17 @@ def test_blocks_are_not_larger_than_memory_allows(monkeypatch):
 
 def test_threads_are_counted_as_scikit_learn_does(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(24)), raising=False)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert [count_threads(n) for n in (None, 3, -1, -2, -40)] == [24, 3, 24, 23, 1]
+    for limit, found in {
+        "4": [4, 4, 3],
+        "2,8": [2, 2, 1],
+        "99": [24, 24, 23],
+        "": [24, 24, 23],
+    }.items():
+        monkeypatch.setenv("OMP_NUM_THREADS", limit)
+        assert [count_threads(n) for n in (None, -1, -2)] == found
+    assert count_threads(30) == 30
 
 
 @pytest.mark.usefixtures("either_loop")

@@ -18,7 +18,7 @@ from crowdwise.io import stream_labels
 pytest.importorskip("pyarrow")
 METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
 BLOCKWISE = [method for method in METHODS if method.traits.blockwise]
-FEW = {"max_iter": 10, "n_restarts": 2, "n_bags": 12}  # bits do not depend on how many there are
+FEW = {"max_iter": 10, "n_restarts": 2, "n_bags": 4}  # bits do not depend on how many there are
 WHOLE = [method for method in METHODS if not method.traits.blockwise]
 
 
@@ -110,7 +110,7 @@ def test_bags_of_any_blockwise_base_may_be_on_disk(stored, loaded, monkeypatch):
     gold = dict(zip(loaded.tasks[5::7], np.resize(loaded.classes, 43), strict=False))
     for base in (aggregate.GLAD(max_iter=5), aggregate.MajorityVote(), aggregate.Wawa()):
         expected, found = (
-            fitted(aggregate.BayesBag, votes, gold, base=base, n_bags=5)
+            fitted(aggregate.BayesBag, votes, gold, base=base, n_bags=3)
             for votes in (loaded, stored)
         )
         assert_array_equal(found.posterior_.toarray(), expected.posterior_)

@@ -136,7 +136,7 @@ def _add(left: Parts, right: Parts) -> Parts:
 def count_threads(n_jobs: int | None = None) -> int:
     """Return the number of threads: all available cores, or as in scikit-learn.
 
-    -1 means all, -2 all but one, and so on.
+    -1 means all, -2 all but one, and so on. If ``OMP_NUM_THREADS`` is set, it is the maximum.
     """
     if n_jobs is not None and n_jobs > 0:
         return n_jobs
@@ -144,4 +144,7 @@ def count_threads(n_jobs: int | None = None) -> int:
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
+    limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # of the outer level
+    if limit.isdecimal() and int(limit) > 0:
+        cores = min(cores, int(limit))
     return cores if n_jobs is None else max(cores + 1 + n_jobs, 1)
