@@ -31,6 +31,15 @@ def one_thread():
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def few_bags():
+    """Laws do not depend on how many there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in ("isolated_folds", "auto_classifier"):
+            patch.setattr(f"crowdwise.learn.{module}.N_BAGS", 4)
+        yield
+
+
 @pytest.mark.parametrize("law", LEARNER_LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
 def test_learner_obeys(learner, law, crowd):

@@ -371,8 +371,10 @@ def seeded(seed: int, device: torch.device, work: int) -> Iterator[None]:
     """
     devices = [device] if device.type == "cuda" else []
     threads = torch.get_num_threads()
+    # For the CPU alone: torch.manual_seed queues a call, with its stack, for each absent GPU.
+    seed_all = torch.manual_seed if devices else torch.default_generator.manual_seed
     with torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)
+        seed_all(seed)
         torch.set_num_threads(threads if work > WORTH_SHARING else 1)
         try:
             yield
