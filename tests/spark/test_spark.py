@@ -31,7 +31,7 @@ from crowdwise.spark import crowd as spark_crowd
 from crowdwise.spark.files import read_files
 
 pytestmark = pytest.mark.spark
-EIGHT_STEPS = {"max_iter": 8, "tol": 0.0}
+FEW_STEPS = {"max_iter": 5, "tol": 0.0}
 
 
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # quick to start
@@ -99,14 +99,14 @@ def labels_of(found):
 
 @pytest.fixture(scope="module")
 def fitted(frame):
-    """Eight steps of Dawid-Skene on two ranks."""
-    return CrowdAggregator(aggregate.DawidSkene(**EIGHT_STEPS), numRanks=2).fit(frame)
+    """A few steps of Dawid-Skene on two ranks."""
+    return CrowdAggregator(aggregate.DawidSkene(**FEW_STEPS), numRanks=2).fit(frame)
 
 
 def test_one_machine_and_any_number_of_ranks_agree(frame, votes, fitted):
-    local = aggregate.DawidSkene(**EIGHT_STEPS).fit(votes)
+    local = aggregate.DawidSkene(**FEW_STEPS).fit(votes)
     one, steps = (
-        CrowdAggregator(aggregate.DawidSkene(**EIGHT_STEPS), numRanks=n, form=form).fit(frame)
+        CrowdAggregator(aggregate.DawidSkene(**FEW_STEPS), numRanks=n, form=form).fit(frame)
         for n, form in ((1, "barrier"), (2, "steps"))
     )
     for other in (one, steps):
@@ -124,7 +124,7 @@ def test_one_machine_and_any_number_of_ranks_agree(frame, votes, fitted):
 
 
 def test_more_ranks_than_can_run_at_once_are_not_begun(frame, fitted):
-    asked = CrowdAggregator(aggregate.DawidSkene(**EIGHT_STEPS), numRanks=64)
+    asked = CrowdAggregator(aggregate.DawidSkene(**FEW_STEPS), numRanks=64)
     with pytest.warns(UserWarning, match=r"numRanks=64, but Spark runs 2 tasks at once"):
         found = asked.fit(frame)
     assert_array_equal(found.method.confusion_, fitted.method.confusion_)
@@ -149,8 +149,8 @@ def test_the_default_answer_is_that_of_one_machine(frame, votes):
 
 
 def test_what_is_learned_of_each_task_stays_with_it(spark, frame, votes, tmp_path):
-    local = aggregate.GLAD(**EIGHT_STEPS).fit(votes)
-    model = CrowdAggregator(aggregate.GLAD(**EIGHT_STEPS), numRanks=2).fit(frame)
+    local = aggregate.GLAD(**FEW_STEPS).fit(votes)
+    model = CrowdAggregator(aggregate.GLAD(**FEW_STEPS), numRanks=2).fit(frame)
     assert_allclose(model.method.log_odds_, local.log_odds_, rtol=1e-9)
     ease = as_pandas(model.tasks).set_index("task")["log_ease"].str[0]
     assert_allclose(ease.loc[local.tasks_], local.log_ease_, rtol=1e-9)
@@ -203,7 +203,7 @@ def victim(whom):
 
 def check_after_a_kill(whom, frame, fitted, tmp_path):
     Deadly.folder, Deadly.whom = str(tmp_path), whom
-    found = CrowdAggregator(Deadly(**EIGHT_STEPS)).fit(frame)
+    found = CrowdAggregator(Deadly(**FEW_STEPS)).fit(frame)
     assert (tmp_path / "killed").exists()
     assert found.method.objective_ == fitted.method.objective_
     assert_array_equal(found.method.confusion_, fitted.method.confusion_)
