@@ -63,9 +63,43 @@ def test_what_wins_on_the_first_fold_must_win_on_the_others_too(monkeypatch, lat
 
     monkeypatch.setattr(output_choice, "judge", judged)
     folds = np.random.RandomState(0)
-    found = output_choice.choose_output(X, votes, None, {"majority": None}, folds)
+    found = output_choice.choose_output(
+        X, votes, None, [({"classes": "majority"}, None)], {}, folds
+    )
     assert found.chosen["output"] == chosen
     assert "no say before" in found.why
+
+
+def test_the_best_embedder_is_tried_with_further_encoders(monkeypatch):
+    """On this set of noise the labels of held-out tasks are made to prefer one of them."""
+    X, votes = crowd(bent=False)
+    asked = []
+
+    def judged(*given):
+        embedders, fold, hidden = given[3:]
+        asked.append([settings for settings, _ in embedders])
+        noise = np.random.default_rng(hidden).normal(scale=0.1, size=(fold == hidden).sum())
+        gains = {"IBCC": 0.3, "tanh": 0.6}
+        own = [({"output": "features"}, noise)]
+        for settings, _ in embedders:
+            gain = gains.get(settings.get("encoder", settings["classes"]), 0.0)
+            own.append(({"output": "both", **settings}, noise + gain))
+        return own
+
+    monkeypatch.setattr(output_choice, "judge", judged)
+    model = RLL(groups_per_epoch=500, random_state=0).fit(X, votes)
+    best = {"classes": "IBCC", "encoder": "tanh"}
+    further = [{"classes": "IBCC", "encoder": name} for name in RLL.encoders]
+    assert asked[:2] == [[{"classes": "majority"}, {"classes": "IBCC"}], further]
+    assert asked[2:] == [[best]] * (len(asked) - 2) != []
+    assert model.search_.chosen == {"output": "both", **best}
+    assert model.size_ == model.transform(X).shape[1] == 4 + RLL.encoders["tanh"].sizes[-1]
+    assert model.encoder is None
+    again = save_and_load(model)
+    assert_allclose(again.transform(X), model.transform(X), atol=1e-6)
+    asked.clear()
+    RLL(**{**PARTS, "groups_per_epoch": 500}).fit(X, votes)
+    assert asked[:2] == [[{"classes": "majority"}, {"classes": "IBCC"}], [{"classes": "IBCC"}]]
 
 
 def test_a_classifier_that_is_merely_surer_separates_no_more():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -149,6 +150,7 @@ class CrowdEmbedder(Embedder):
     default_loss: ClassVar[Loss] = CosineSoftmax()
     default_groups_per_epoch: ClassVar[int | None] = None
     default_encoder: ClassVar[Encoder] = Encoder()
+    encoders: ClassVar[Mapping[str, Encoder]] = {}  # for "auto" to choose from beside this one
     default_training: ClassVar[Training] = Training(learning_rate=1e-3, batch_size=256, epochs=50)
 
     aggregator_: Aggregator | None
@@ -240,10 +242,11 @@ class CrowdEmbedder(Embedder):
             return None
         X = features.rows(torch.arange(features.n_tasks)).double().cpu().numpy()
         plain = clone(self).set_params(output="vectors", random_state=int(rng.randint(2**31 - 1)))
-        by_name = {"majority": plain}
+        embedders = [({"classes": "majority"}, plain)]
         if self.aggregator is None and self.confidence is None:
-            by_name["IBCC"] = clone(plain).set_params(**self._strong())
-        return choose_output(X, votes, gold, by_name, rng)
+            embedders.append(({"classes": "IBCC"}, clone(plain).set_params(**self._strong())))
+        encoders = self.encoders if self.encoder is None else {}
+        return choose_output(X, votes, gold, embedders, encoders, rng)
 
     def _strong(self) -> dict[str, Any]:
         """Return parts that take the quality of workers into account."""
@@ -350,7 +353,10 @@ class CrowdEmbedder(Embedder):
         return self._net_behind(scaler)
 
     def _net_behind(self, scaler: nn.Module) -> EmbedNet:
-        encoder = self.default_encoder if self.encoder is None else self.encoder
+        found: Search | None = getattr(self, "search_", None)
+        name = "" if found is None else found.chosen.get("encoder", "")
+        usual = self.encoders.get(name, self.default_encoder)
+        encoder = usual if self.encoder is None else self.encoder
         return EmbedNet(scaler, *build_towers(encoder, self.feature_shape_))
 
     def _objective(self, net: EmbedNet, settings: Training) -> GroupObjective:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from scipy.special import log_softmax, softmax
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
@@ -28,6 +29,7 @@ from crowdwise.learn.search import Search, choose, deal_rows, penalties_for
 from crowdwise.learn.softmax_regression import softmax_regression
 from crowdwise.learn.starting_points import LabelsAlone
 from crowdwise.learn.two_stage import name_truths
+from crowdwise.nets.modules import Encoder
 from crowdwise.typing import Floats, Ints
 
 OUTPUTS = ("features", "both", "vectors")  # from simple to flexible
@@ -35,7 +37,8 @@ FEATURES = {"output": "features"}
 SURE = 2  # standard errors by which anything other than the features must be better
 N_FOLDS, MAX_ITER = 3, 30  # of the regressions for comparing representations
 
-# Settings, and the log-likelihood of each held-out task's labels.
+# Settings, and what they make: an embedder, or the log-likelihood of each held-out task's labels.
+Embedders: TypeAlias = Sequence[tuple[dict[str, Any], Embedder]]
 Judged: TypeAlias = Sequence[tuple[dict[str, Any], Floats]]
 
 
@@ -43,21 +46,28 @@ def choose_output(
     X: Floats,
     votes: Annotations,
     gold: Ints | None,
-    embedders: Mapping[str, Embedder],
+    embedders: Embedders,
+    encoders: Mapping[str, Encoder],
     rng: np.random.RandomState,
 ) -> Search:
-    """Choose the embedder, by name, and output that best predict the labels of held-out tasks.
+    """Choose the embedder and output that best predict the labels of held-out tasks.
 
-    The first fold of tasks says which one. The best of several may owe this to luck, so it must
-    then do better than the features on the other folds, too.
+    The first fold of tasks says which one; the best embedder is also tried with further
+    encoders, by name. The best of several may owe this to luck, so it must then do better than
+    the features on the other folds, too.
     """
     fold = deal_rows(X, find_labeled(votes), rng)
     if (fold == 0).sum() < 2 or (fold > 0).sum() < 2 * N_FOLDS:
         return Search(chosen={"output": "vectors"}, why="There are too few tasks to choose from.")
-    first = choose_simplest(judge(X, votes, gold, embedders, fold, 0))
+    judged = judge(X, votes, gold, embedders, fold, 0)
+    if encoders and len(judged) > 1:
+        more = vary(judged, embedders, encoders)
+        judged = [*judged, *judge(X, votes, gold, more, fold, 0)[1:]]
+        embedders = [*embedders, *more]
+    first = choose_simplest(judged)
     if first.chosen == FEATURES:
         return first
-    only = {first.chosen["classes"]: embedders[first.chosen["classes"]]}
+    only = [(without_output(first.chosen), embedder_of(first.chosen, embedders))]
     again = [judge(X, votes, gold, only, fold, hidden) for hidden in range(1, fold.max() + 1)]
     if any(first.chosen not in [settings for settings, _ in own] for own in again):
         return replace(first, chosen=FEATURES, why="Without some folds, no vectors were learned.")
@@ -67,6 +77,26 @@ def choose_output(
     ]
     last = choose_simplest(both)
     return replace(first, chosen=last.chosen, why=f"On folds that had no say before: {last.why}")
+
+
+def vary(judged: Judged, embedders: Embedders, encoders: Mapping[str, Encoder]) -> Embedders:
+    """Return the best of the embedders with each of these encoders."""
+    settings, _ = max(judged[1:], key=lambda own: own[1].mean())
+    best = embedder_of(settings, embedders)
+    return [
+        ({**without_output(settings), "encoder": name}, clone(best).set_params(encoder=encoder))
+        for name, encoder in encoders.items()
+    ]
+
+
+def without_output(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of the embedder alone."""
+    return {name: value for name, value in settings.items() if name != "output"}
+
+
+def embedder_of(settings: dict[str, Any], embedders: Embedders) -> Embedder:
+    """Return the embedder with these settings."""
+    return next(one for own, one in embedders if own == without_output(settings))
 
 
 def choose_simplest(judged: Judged) -> Search:
@@ -80,7 +110,7 @@ def judge(
     X: Floats,
     votes: Annotations,
     gold: Ints | None,
-    embedders: Mapping[str, Embedder],
+    embedders: Embedders,
     fold: Ints,
     hidden: int,
 ) -> Judged:
@@ -116,11 +146,11 @@ def calibrated_evidence(proba: Floats, likelihood: Floats) -> Floats:
 
 
 def representations(
-    X: Floats, votes: Annotations, gold: Ints | None, embedders: Mapping[str, Embedder]
+    X: Floats, votes: Annotations, gold: Ints | None, embedders: Embedders
 ) -> Iterator[tuple[dict[str, Any], Floats]]:
     """Yield the settings and rows of everything that can be chosen."""
     yield FEATURES, X
-    for name, embedder in embedders.items():
+    for settings, embedder in embedders:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -128,8 +158,8 @@ def representations(
                 vectors = np.asarray(embedder.fit_transform(X, votes, truths))
         except CrowdwiseError:  # such as too few tasks of a class
             continue
-        yield {"output": "both", "classes": name}, np.hstack([X, vectors])
-        yield {"output": "vectors", "classes": name}, vectors
+        yield {"output": "both", **settings}, np.hstack([X, vectors])
+        yield {"output": "vectors", **settings}, vectors
 
 
 def predict(rows: Floats, target: Floats, new: Floats) -> Floats:

@@ -12,7 +12,7 @@ from crowdwise.embed.embedder import CrowdEmbedder
 from crowdwise.embed.groups import GroupTasks
 from crowdwise.embed.losses import CosineSoftmax
 from crowdwise.embed.published import FixedGroups, OwnClassPrior
-from crowdwise.nets.modules import TwoTowers
+from crowdwise.nets.modules import Encoder, TwoTowers
 from crowdwise.nets.training import Training
 
 COLLAPSED = 0.999  # mean cosine between tasks above which they are indistinguishable
@@ -47,7 +47,10 @@ class RLL(CrowdEmbedder):
         What training lowers; ``CosineSoftmax(eta=10.0)`` if not given.
     groups_per_epoch : int, optional
         By default the number of ordered pairs of tasks that can be anchors, at most 60,000.
-    encoder, aggregator, scale, refresh_every, output, training, random_state
+    encoder : Encoder, torch.nn.Module or function, optional
+        By default ``Encoder()``; or, with ``output="auto"``, one of ``RLL.encoders`` if labels
+        of held-out tasks prefer it.
+    aggregator, scale, refresh_every, output, training, random_state
         See :class:`CrowdEmbedder`.
 
     Notes
@@ -86,6 +89,10 @@ class RLL(CrowdEmbedder):
     """
 
     default_training = Training(learning_rate=1e-3, batch_size=256, epochs=5)
+    encoders = {
+        "wide": Encoder((128,)),
+        "tanh": Encoder((128, 64), activation="tanh", dropout=0.5),
+    }
     recipes = {
         "code": {
             "groups": FixedGroups(),
