@@ -8,7 +8,16 @@ from sklearn.base import clone
 
 import crowdwise
 from crowdwise import Annotations, aggregate
-from crowdwise.aggregate import GLAD, IBCC, MACE, BayesBag, DawidSkene, LabelModel, MajorityVote
+from crowdwise.aggregate import (
+    GLAD,
+    IBCC,
+    MACE,
+    BayesBag,
+    DawidSkene,
+    LabelModel,
+    MajorityVote,
+    OneCoin,
+)
 from crowdwise.aggregate import bayes_bag as module
 from crowdwise.aggregate.shared_errors import SharedErrors, believe
 from crowdwise.cli import options
@@ -159,6 +168,31 @@ def test_bags_end_when_the_answer_stands_still(votes, monkeypatch):
 def test_a_small_crowd_has_more_bags_and_a_large_one_fewer():
     sizes = (10, 4_000, 8_000, 200_000, 400_000, 10**6)
     assert [module.suitable_bags(n) for n in sizes] == [200, 100, 50, 50, 25, 20]
+
+
+def test_where_matrices_are_large_there_are_fewer_bags_or_one_coin_models(
+    crowd, votes, monkeypatch
+):
+    cells = len(votes.pairs) * votes.n_classes
+    monkeypatch.setattr(module, "LARGE", 8 * cells * 12)
+    few = BayesBag().fit(votes)
+    assert len(few.bags_) == 1 + 12
+    assert type(few.bags_[1]) is DawidSkene
+    assert len(BayesBag(n_bags=14).fit(votes).bags_) == 1 + 14  # as asked
+    monkeypatch.setattr(module, "LARGE", 8 * cells * 9)
+    light = BayesBag(n_bags=14).fit(votes, dict(zip(votes.tasks, crowd.truth, strict=True)))
+    assert {type(bag) for bag in light.bags_} == {OneCoin}
+    assert len(light.bags_) == 1 + 14  # no second base: it would be the same
+    again = save_and_load(light)
+    assert_allclose(again.predict_proba(votes), light.predict_proba(votes))
+    matrices = BayesBag(DawidSkene(), n_bags=14).fit(votes)
+    assert type(matrices.bags_[1]) is DawidSkene  # as asked
+
+
+def test_matrices_of_bags_that_were_asked_for_count_as_memory(votes):
+    engine, cells = MemoryEngine(votes), len(votes.pairs) * votes.n_classes
+    more = BayesBag(n_bags=110)._memory(engine) - BayesBag(n_bags=10)._memory(engine)
+    assert more == 100 * 8 * cells
 
 
 def test_is_less_sure_of_itself_than_its_base():

@@ -33,12 +33,13 @@ from crowdwise.inference import (
 from crowdwise.inference.bag_sum import BagSum
 from crowdwise.inference.engines.blocks import count_threads, in_order
 from crowdwise.inference.engines.kernels import Block, count_block
-from crowdwise.inference.engines.memory import pool_confusion
+from crowdwise.inference.engines.pair_belief import PairBelief
 from crowdwise.inference.worker_weights import ROUND, draw_weights_of
+from crowdwise.memory import LARGE
 from crowdwise.typing import Array, Floats, RandomState
 
 NAMES = {"tasks_", "workers_", "classes_"}
-FEW, USUAL, MANY = 20, 50, 200  # bags
+FEWEST, FEW, USUAL, MANY = 10, 20, 50, 200  # bags
 LITTLE, MUCH = 400_000, 10_000_000  # annotations times bags that cost little, and much
 EVEN = 0.05  # part of the class prior that all classes share, so that none is lost
 WHOLE = 0.05  # weight of the fit without random weights, which settles near ties
@@ -46,7 +47,7 @@ HALF = 0.5  # likewise if workers seem to err independently; errors that all sha
 OTHERS = 20  # maximum number of bags of the second base, which has a small weight
 
 
-class BayesBag(ConfusionModel):
+class BayesBag(PairModel):
     """Infer truths with calibrated confidence, as the average over many reweighted crowds.
 
     A method that assumes independent workers is overconfident, since workers err together and
@@ -61,11 +62,12 @@ class BayesBag(ConfusionModel):
         default Dawid-Skene with matrices pulled toward the crowd's,
         ``DawidSkene(smoothing=(4, 1), pooling=3, max_iter=40, tol=1e-4)``, with the class
         prior of IBCC on the whole crowd, since a bag has too few workers to tell a rare class
-        from wrong labels.
+        from wrong labels. Where the matrices of ten bags would take more than 1 GB, as with a
+        thousand classes, ``OneCoin(max_iter=40, tol=1e-4)``, which has none.
     n_bags : int, optional
         Maximum number of bags; by default 50, up to 200 for a crowd of less than 8,000
-        annotations and down to 20 for more than 200,000. Fitting stops earlier if the answer
-        does not change any more.
+        annotations and down to 20 for more than 200,000, or 10 where their matrices are
+        large. Fitting stops earlier if the answer does not change any more.
     shares : float, default=0.05
         Weight of each task's own share of labels in its answer.
     dependence : float, optional
@@ -142,7 +144,7 @@ class BayesBag(ConfusionModel):
     [0, 1, 0, 1]
     """
 
-    _axes = {**ConfusionModel._axes, "weights_": ("bags", "workers_")}
+    _axes = {**PairModel._axes, "weights_": ("bags", "workers_")}
     traits = Traits(stochastic=True, learns_from_gold=True)
     default_base: ClassVar[Aggregator] = DawidSkene(
         smoothing=(4.0, 1.0), pooling=3.0, max_iter=40, tol=1e-4
@@ -203,7 +205,7 @@ class BayesBag(ConfusionModel):
         return self.default_base if self.base is None else self.base
 
     def _fit(self, engine: Engine) -> Posterior:
-        n_bags = self.n_bags or suitable_bags(int(engine.labels_per_worker().sum()))
+        n_bags, light = self._plan(engine)
         of = fingerprint(engine)
         weights = draw_weights_of(of.workers, n_bags, self.random_state)
         weights = np.vstack([np.ones(engine.n_workers), weights])
@@ -219,8 +221,9 @@ class BayesBag(ConfusionModel):
         whole, bags, second = BagSum(hidden), BagSum(hidden), BagSum(hidden)
         with warnings.catch_warnings(), progress.bar("bags, at most", n_bags, "bag") as bar:
             warnings.simplefilter("ignore", ConvergenceWarning)
-            first, posterior = fit(0, self.base or self.default_whole)
-            base = self._with_classes_of(first)
+            whole_base = self.default_second if light else self.default_whole
+            first, posterior = fit(0, self.base or whole_base)
+            base = self.default_second if light else self._with_classes_of(first)
             whole.add(0, posterior)
             self.bags_ = [first]
             for bag, posterior in in_order(lambda n: fit(n + 1, base), range(n_bags), n_ahead):
@@ -230,7 +233,7 @@ class BayesBag(ConfusionModel):
                 if bags.n_fits < n_bags and n_bags > 2 * ROUND and bags.is_steady(engine):
                     break
             used = weights[: len(self.bags_)]
-            if self.base is None and len(hidden.task):
+            if self.base is None and not light and len(hidden.task):
                 n_second, model = min(OTHERS, bags.n_fits), self.default_second
                 again = in_order(lambda n: fit(n + 1, model), range(n_second), n_ahead)
                 for bag, posterior in again:
@@ -240,6 +243,18 @@ class BayesBag(ConfusionModel):
         self.weights_ = np.vstack([used, used[1 : self.n_second_ + 1]])
         self._take_confidence(engine, hidden, bags, second)
         return self._finish(engine, self._answer(whole, bags, second))
+
+    def _plan(self, engine: Engine) -> tuple[int, bool]:
+        """Return the number of bags, and whether matrices of enough of them take too much."""
+        usual = suitable_bags(int(engine.labels_per_worker().sum()))
+        fitting = LARGE // (8 * max(len(engine.pairs) * engine.n_classes, 1))
+        if self.base is not None or fitting < FEWEST:
+            return self.n_bags or usual, self.base is None
+        return self.n_bags or min(usual, fitting), False
+
+    def _memory(self, engine: Engine) -> int:
+        bags = 8 * (self.n_bags or 0) * len(engine.pairs) * engine.n_classes
+        return super()._memory(engine) + bags * (not self._plan(engine)[1])
 
     def _dependence(self, engine: Engine, of: Fingerprints) -> Dependence:
         if self.dependence is None:
@@ -310,7 +325,8 @@ class BayesBag(ConfusionModel):
         n_classes, pairs = engine.n_classes, engine.pairs
         _, sums = engine.sum_blocks(work, [(n_classes,), (len(pairs), n_classes)])
         self.prior_ = normalize(sums[0])
-        self.confusion_ = pool_confusion(pairs.spread(sums[1]))
+        crowd = normalize(pairs.add_up_labels(sums[1]).T + 1.0 / n_classes)
+        self.belief_ = PairBelief(pairs, sums[1], crowd)
         return posterior
 
     def _posterior(self, engine: Engine) -> Posterior:
