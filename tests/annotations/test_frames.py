@@ -5,9 +5,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from numpy.testing import assert_array_equal
 
 import crowdwise as cw
 from crowdwise import Annotations
+from crowdwise.annotations.frames import to_floats
 from crowdwise.errors import AnnotationError, ParameterError
 
 DATA = {
@@ -225,6 +227,37 @@ def test_weights_that_are_not_usable(weight):
         Annotations.from_frame(frame, weight="weight")
     unlabeled = frame.assign(label=[0, None])
     assert Annotations.from_frame(unlabeled, weight="weight").weight.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["0,5", "1", " -2,25", ",5", None], [0.5, 1, -2.25, 0.5, np.nan]),
+        (["1,500", "0,5"], [1.5, 0.5]),
+        (["1,500", "2,000"], None),  # thousands?
+        (["0,5", "1.5"], None),
+        (["0,5", "1,500,000"], None),
+        (["50%", "5%"], None),
+        (["0,5", "half"], None),
+        (["0,5", 1.5], None),
+    ],
+)
+def test_decimal_commas_are_read_unless_they_may_be_thousands(texts, expected):
+    for column in (pd.Series(texts, dtype=object), pd.Series(texts, dtype="category")):
+        found = to_floats(column)
+        if expected is None:
+            assert found is None
+        else:
+            assert_array_equal(found, expected)
+
+
+def test_numbers_that_cannot_be_read_come_with_advice():
+    frame = pd.DataFrame({"task": [1, 1], "worker": [1, 2], "label": [0, 1], "w": ["50%", "1"]})
+    with pytest.raises(AnnotationError, match="with a decimal point, without % or other marks"):
+        Annotations.from_frame(frame, weight="w")
+    assert Annotations.from_frame(frame.assign(w=["0,5", "1"]), weight="w").weight[0] == 0.5
+    with pytest.raises(AnnotationError, match=r"fix: +correct these weights"):
+        Annotations.from_frame(frame.assign(w=["a", "1"]), weight="w")
 
 
 def test_names_that_differ_by_spaces_are_noted():

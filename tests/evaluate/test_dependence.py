@@ -9,6 +9,7 @@ from scipy.special import ndtri
 from crowdwise.annotations import Annotations
 from crowdwise.errors import CrowdwiseError
 from crowdwise.evaluate import dependence
+from crowdwise.evaluate.judge_errors import widen
 
 N_JUDGES = 8
 CORRELATIONS = {  # of the errors, before they are cut into right and wrong
@@ -132,6 +133,13 @@ def test_too_little_to_say_is_refused():
         dependence(labels, dict(enumerate(truth[:3].tolist())))
     with pytest.raises(CrowdwiseError, match="1 judge"):
         dependence(labels[:, :1], truth)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_tasks_have_wide_intervals_not_an_error(n):
+    assert 0.95 < widen(0.95, n) < 1.0
+    labels = np.array([[0, 1, 0], [1, 1, 1], [0, 0, 1]])[:n]
+    assert not dependence(labels, random_state=0).effective_number.value > 3.0
 
 
 def test_judges_who_never_err_say_nothing_of_errors():

@@ -9,7 +9,7 @@ from scipy import stats
 from crowdwise import Annotations
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.errors import AnnotationError
-from crowdwise.evaluate import wilson, worker_quality
+from crowdwise.evaluate import wilson, worker_quality, workers
 from crowdwise.evaluate.leave_one_out import LeaveOneOut
 from crowdwise.evaluate.worker_skill import independence_p_value, measure_signal, measure_skill
 from crowdwise.simulate import confused_crowd
@@ -123,6 +123,19 @@ def test_accuracy_intervals_hold_the_truth():
         truth = np.einsum("wkk->w", crowd.confusion) / 3
         held += list((table["accuracy_low"] <= truth) & (truth <= table["accuracy_high"]))
     assert 0.88 <= np.mean(held) <= 0.99
+
+
+def test_matrices_too_large_to_be_drawn_are_left_alone(monkeypatch):
+    crowd = crowd_with([], n_tasks=300)
+    expected = worker_quality(crowd.annotations)
+    monkeypatch.setattr(workers, "MOST_CELLS", 30 * 3**2 - 1)
+    monkeypatch.setattr(workers, "draw_crowds", None)
+    monkeypatch.setattr(workers, "DawidSkene", None)
+    table = worker_quality(crowd.annotations)
+    assert_allclose(table["accuracy"], expected["accuracy"])
+    assert (table["accuracy_low"] < table["accuracy"]).all()
+    assert (table["accuracy_high"] > table["accuracy"]).all()
+    assert_allclose(table["skill"], expected["skill"], atol=0.1)
 
 
 def test_doubt_about_the_truth_widens_the_interval():

@@ -210,3 +210,12 @@ class TestRefusals:
         assert "row 1, column 1" in refused(path)
         np.savez(path, X=np.ones((2, 2)))
         assert "2 rows for 3 tasks" in refused(path)
+
+
+def test_decimal_commas_are_read(tmp_path):
+    path = tmp_path / "features.csv"
+    path.write_text("task;size;share\na;0,5;1,25\nb;-2;,5\n")
+    assert read_features(path).values.tolist() == [[0.5, 1.25], [-2.0, 0.5]]
+    path.write_text("task;share\na;50%\nb;5%\n")
+    with pytest.raises(AnnotationError, match="without % or other marks"):
+        read_features(path)

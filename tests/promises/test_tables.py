@@ -359,6 +359,23 @@ class TestMissingWords:
             assert f"{classes} class" in said
             assert ("labels taken as missing: 'None' 2" in said) == (not options or classes == 1)
 
+    @pytest.mark.parametrize("missing", ["na", "-9", 9, ["?", "x "], ["7.0", "NA"]])
+    def test_promise_06_a_word_that_never_occurs_is_reported(self, read, missing):
+        rows = [("1", "a", "x"), ("1", "b", "?"), ("2", "a", "9"), ("2", "b", "NA")]
+        long = "task,worker,label\n" + "".join(",".join(row) + "\n" for row in rows)
+        tree = json.dumps(
+            [dict(zip(("task", "worker", "label"), row, strict=True)) for row in rows]
+        )
+        wide = "task,a,b\n1,x,?\n2,9,NA\n3,x,9\n"
+        said = {"na": "'na'", "-9": "'-9'", ("7.0", "NA"): "'7.0'"}
+        for text, name in ((long, "v.csv"), (tree, "v.json"), (wide, "w.csv")):
+            notes = read(text, name, missing=missing).notes
+            found = [note for note in notes if note.startswith("given as missing, but no label: ")]
+            key = tuple(missing) if isinstance(missing, list) else missing
+            numbers = name != "v.csv" and key in ("-9", ("7.0", "NA"))  # may be in a matrix
+            expected = [] if key not in said or numbers else [said[key]]
+            assert [note.rpartition(": ")[2] for note in found] == expected
+
     def test_promise_06_numbers_beside_words_stay_numbers(self, read):
         text = "task,a,b,gold\n1,1,NA,1\n2,skip,2,NA\n3,2,2,2\n"
         assert read(text, missing=["NA", "skip"]).classes.tolist() == [1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ from crowdwise.errors import AnnotationError, ParameterError, explain, plural
 from crowdwise.typing import Array, Floats, Ints, Names
 
 MOST_COLUMNS = 20  # columns named in an error
+COMMA_NUMBER = re.compile(r"[+-]?(\d+|\d*,\d+)")  # no point, so that the comma is the decimal sign
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
 class SoftLabels(NamedTuple):
@@ -194,8 +197,29 @@ def to_floats(column: pd.Series) -> pd.Series | None:
     try:
         numbers = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except (ValueError, TypeError, OverflowError):
-        return None
+        pointed = replace_commas(column)
+        return None if pointed is None else to_floats(pointed)
     return pd.Series(numbers, index=column.index)
+
+
+def replace_commas(column: pd.Series) -> pd.Series | None:
+    """Replace decimal commas, as in 0,5; None unless all values are such numbers.
+
+    A column of 1,500 and 2,000 stays as it is: its commas may separate thousands.
+    """
+    texts = [text for text in column.dropna() if not isinstance(text, str) or text.strip()]
+    if not all(isinstance(text, str) and COMMA_NUMBER.fullmatch(text.strip()) for text in texts):
+        return None
+    if not any("," in text and not THOUSANDS.fullmatch(text.strip()) for text in texts):
+        return None
+    return column.str.replace(",", ".")
+
+
+def advise_on_number(value: object) -> str:
+    """Return how to write what looks like a number in a way that is read as none."""
+    if isinstance(value, str) and any(c.isdigit() for c in value) and re.search("[,%]", value):
+        return "write numbers with a decimal point, without % or other marks: 1500 or 0.5; "
+    return ""
 
 
 def refuse_absent(roles: Mapping[str, str], columns: Iterable[object], where: str) -> None:
@@ -251,7 +275,7 @@ def refuse_missing(codes: Ints, label: Ints, role: str, columns: dict[str, pd.Se
 
 def _take_soft(data: nw.DataFrame[Any], soft: Mapping[Any, str], where: str) -> SoftLabels:
     refuse_absent({f"probability of {k!r}": name for k, name in soft.items()}, data.columns, where)
-    columns = [_coerce_floats(take_series(data, name)) for name in soft.values()]
+    columns = [coerce_floats(take_series(data, name)) for name in soft.values()]
     return SoftLabels(list(soft), np.column_stack(columns))
 
 
@@ -286,13 +310,13 @@ def _encode_gold(
 
 def _parse_scores(column: pd.Series, label: Ints, where: str) -> Floats:
     """Convert scores to numbers; every row with a label needs one."""
-    score = _coerce_floats(column)
+    score = coerce_floats(column)
     expected = "a finite number on every row with a label"
     _refuse_bad(column, (label >= 0) & ~np.isfinite(score), "score", expected, where)
     return score
 
 
-def _coerce_floats(column: pd.Series) -> Floats:
+def coerce_floats(column: pd.Series) -> Floats:
     """Convert a column to floats, NaN for cells that are not numbers."""
     known = to_floats(column)
     if known is None:
@@ -302,7 +326,7 @@ def _coerce_floats(column: pd.Series) -> Floats:
 
 def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:
     """Convert weights to numbers; those of rows with a label must be valid."""
-    weight = _coerce_floats(column)
+    weight = coerce_floats(column)
     expected = "a finite number of 0 or more on every row, from 1e-37 up if not 0"
     _refuse_bad(column, (label >= 0) & ~fit_single(weight), "weight", expected, where)
     return weight
@@ -311,12 +335,14 @@ def _parse_weights(column: pd.Series, label: Ints, where: str) -> Floats:
 def _refuse_bad(column: pd.Series, bad: Array, role: str, expected: str, where: str) -> None:
     """Refuse numbers that cannot be used, and show the first of them."""
     if bad.any():
+        first = int(bad.argmax())
         raise AnnotationError(
             explain(
                 f"{where} has {plural(int(bad.sum()), role)} that cannot be used.",
-                first=show_cell(column, int(bad.argmax()), role),
+                first=show_cell(column, first, role),
                 expected=expected,
-                fix=f"correct these {role}s, or drop these rows",
+                fix=advise_on_number(column.iloc[first])
+                + f"correct these {role}s, or drop these rows",
             )
         )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from crowdwise.annotations.frames import coerce_floats
 from crowdwise.annotations.grouping import find_words, fit_single, order_by
 from crowdwise.annotations.pairs import CROWDED, Pairs, encode
 from crowdwise.annotations.store import StoredAnnotations, StoreWriter, new_folder
@@ -304,8 +305,7 @@ def _refuse_nulls(rows: pa.Table, columns: list[str], before: int) -> None:
 
 def _parse_weights(column: pa.Array, before: int) -> Array:
     """Convert weights as for annotations in memory."""
-    weight = pd.to_numeric(column.to_numpy(zero_copy_only=False), errors="coerce")
-    weight = np.asarray(weight, dtype=np.float64)
+    weight = coerce_floats(pd.Series(column.to_numpy(zero_copy_only=False)))
     bad = ~fit_single(weight)
     if bad.any():
         raise AnnotationError(

@@ -117,8 +117,9 @@ def widen(confidence: float, n: int) -> float:
     Hesterberg (2015). What teachers should know about the bootstrap. The American Statistician
     69(4). doi:10.1080/00031305.2015.1089789
     """
+    n = max(n, 2)
     quantile = np.sqrt(n / (n - 1)) * t.ppf(0.5 + confidence / 2, n - 1)
-    return float(2 * ndtr(quantile) - 1)
+    return min(float(2 * ndtr(quantile) - 1), np.nextafter(1.0, 0.0))
 
 
 def parts_of(rows: slice, ends: Ints) -> Iterator[tuple[int, slice]]:

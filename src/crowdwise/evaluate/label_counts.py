@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from crowdwise.annotations import Annotations
+from crowdwise.annotations.frames import advise_on_number
 from crowdwise.annotations.order import as_numbers, describe_order
 from crowdwise.errors import ParameterError, explain, listing
 from crowdwise.io import as_annotations
@@ -196,7 +197,8 @@ def _numbers(classes: Array, level: str) -> Floats:
                 f"The classes are not numbers that level={level!r} can use.",
                 first=f"classes are {listing(classes)}",
                 expected="numbers" + (" of 0 or more" if level == "ratio" else ""),
-                fix="use level='ordinal', which takes the order of the classes, or 'nominal'",
+                fix=advise_on_number(next(filter(advise_on_number, classes), None))
+                + "use level='ordinal', which takes the order of the classes, or 'nominal'",
             )
         )
     return values

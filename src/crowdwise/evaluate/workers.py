@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from crowdwise.aggregate import BayesBag, DawidSkene
+from crowdwise.aggregate import BayesBag, DawidSkene, OneCoin
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
 from crowdwise.evaluate.draws import draw_crowds
@@ -17,9 +17,12 @@ from crowdwise.evaluate.label_uncertainty import share_right
 from crowdwise.evaluate.leave_one_out import LeaveOneOut
 from crowdwise.evaluate.model_posterior import model_posterior
 from crowdwise.evaluate.worker_skill import measure_signal, measure_skill
+from crowdwise.inference.posteriors import as_array
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_gold
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, RandomState
+
+MOST_CELLS = 20_000_000  # in all confusion matrices together, to draw them
 
 
 def worker_quality(
@@ -75,7 +78,8 @@ def worker_quality(
         * accuracy, accuracy_low, accuracy_high: expected share of correct labels under the
           model's posterior, and bounds of P(right) that allow for the number of labels and for
           uncertainty about the truths and the other workers, from two labels per task on
-          (``crowdwise bench coverage`` measures how often they hold);
+          (``crowdwise bench coverage`` measures how often they hold); where workers times classes
+          squared is above 20 million, uncertainty about the other workers is left out;
         * agreement, agreement_low, agreement_high: how often another worker of the task
           gives the same label;
         * skill, skill_low, skill_high: 0 for a worker who ignores the task, 1 for one who
@@ -143,9 +147,16 @@ def accuracy_by_worker(
     share = share_right(data, posterior)
     if not data.n_annotations:
         return share, share, share
+    if has_large_matrices(data):
+        return expected_accuracy(data, posterior, settings.confidence)
     drawn = draw_crowds(data, posterior, gold, random_state=settings.random_state)
     low, high = drawn.interval("accuracy", settings.confidence)
     return share, np.fmin(low, share), np.fmax(high, share)
+
+
+def has_large_matrices(data: Annotations) -> bool:
+    """Return whether confusion matrices are too large to be drawn many times."""
+    return data.n_workers * data.n_classes**2 > MOST_CELLS
 
 
 def expected_accuracy(
@@ -207,7 +218,8 @@ def _single_model(
     if data.n_annotations and (model is None or isinstance(model, BayesBag)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return DawidSkene().fit(data, gold).posterior_
+            single = OneCoin() if has_large_matrices(data) else DawidSkene()
+            return as_array(single.fit(data, gold).posterior_)
     return posterior
 
 

@@ -11,8 +11,9 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_absent, shorten_columns, to_floats
-from crowdwise.annotations.grouping import Aside, count_aside, join_notes, note_words
-from crowdwise.errors import AnnotationError, explain
+from crowdwise.annotations.grouping import TAKEN, Aside, count_aside, join_notes, note_words
+from crowdwise.annotations.names import is_whole
+from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.io.document import ReadOptions, Table
 from crowdwise.io.values import (
     Cell,
@@ -261,8 +262,22 @@ def _drop_blank_rows(long: LongTable) -> LongTable:
 def _drop_missing(long: LongTable, missing: Cell) -> LongTable:
     if isinstance(missing, str):  # "auto": empty cells and words, which are marked already
         return long
-    label = map_values(long.frame["label"], lambda name: None if name in missing else name)
-    return replace(long, frame=long.frame.assign(label=label))
+    found: set[Cell] = set()
+    label = map_values(
+        long.frame["label"], lambda name: found.add(name) if name in missing else name
+    )
+    notes = (*long.notes, *_note_unused(long, missing, found))
+    return replace(long, frame=long.frame.assign(label=label), notes=notes)
+
+
+def _note_unused(long: LongTable, missing: Cell, found: set[Cell]) -> tuple[str, ...]:
+    """Note texts that were given as missing and do not occur, since they may be misspelled."""
+    taken = " ".join(note for note in long.notes if TAKEN in note)  # blanked before
+    texts = {value.strip() for value in missing if isinstance(value, str)} - {""}
+    if "label" not in long.untyped:  # numbers in a matrix are left out when it is made
+        texts = {text for text in texts if not is_whole(text)}
+    unused = sorted(text for text in texts if repr(text) not in taken and text not in found)
+    return (f"given as missing, but no label: {listing(unused)}",) if unused else ()
 
 
 def _parse_times(long: LongTable, where: str, *, asked: bool) -> LongTable:

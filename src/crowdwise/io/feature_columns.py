@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 import numpy as np
 import pandas as pd
 
-from crowdwise.annotations.frames import shorten_columns
+from crowdwise.annotations.frames import advise_on_number, shorten_columns, to_floats
 from crowdwise.annotations.names import as_names
 from crowdwise.errors import AnnotationError, FormatError, explain, plural
 from crowdwise.io.document import Table
@@ -157,15 +157,19 @@ def _take_names(column: pd.Series, role: str, where: str) -> Array:
 
 def _parse_numbers(column: pd.Series, name: str, where: str) -> Floats:
     """Convert a column to floats, with NaN for empty cells."""
-    numbers = pd.to_numeric(column, errors="coerce")
+    numbers = to_floats(column)
+    if numbers is None:
+        numbers = pd.to_numeric(column, errors="coerce")
     bad = (numbers.isna() & column.notna()).to_numpy()
     if bad.any():
+        first = int(bad.argmax())
         raise AnnotationError(
             explain(
                 f"Column {name!r} of {where} is not all numbers.",
-                first=f"row {int(bad.argmax()) + 1}: {column.iloc[int(bad.argmax())]!r:.60}",
+                first=f"row {first + 1}: {column.iloc[first]!r:.60}",
                 expected="numbers only",
-                fix="encode text first, or choose the feature columns: --feature-columns …",
+                fix=advise_on_number(column.iloc[first])
+                + "encode text first, or choose the feature columns: --feature-columns …",
             )
         )
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
