@@ -20,6 +20,7 @@ from crowdwise.base import (
 from crowdwise.base.confusion_model import make_whole
 from crowdwise.inference import (
     Engine,
+    Posterior,
     Sums,
     fixed_prior,
     normalize,
@@ -173,7 +174,7 @@ class DawidSkene(PairModel):
         check_is_fitted(self)
         return WorkerHistory(self.workers_, self.classes_, make_whole(self.seen_))
 
-    def _fit(self, engine: Engine) -> Floats:
+    def _fit(self, engine: Engine) -> Posterior:
         step = engine.tally_pairs()
         smoothing = worker_prior(self.smoothing, engine.n_classes)
         fixed = fixed_prior(self.class_prior, engine.n_classes)

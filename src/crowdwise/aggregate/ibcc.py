@@ -15,6 +15,7 @@ from crowdwise.base import (
 )
 from crowdwise.inference import (
     Engine,
+    Posterior,
     Sums,
     divergence,
     expected_log,
@@ -139,7 +140,7 @@ class IBCC(PairModel):
         self.n_jobs = n_jobs
         self.device = device
 
-    def _fit(self, engine: Engine) -> Floats:
+    def _fit(self, engine: Engine) -> Posterior:
         fixed, smooth = fixed_prior(self.class_prior, engine.n_classes), self.class_smoothing
         pseudo, step = worker_prior(self.smoothing, engine.n_classes), engine.tally_pairs()
         for em in until_converged(self.max_iter, self.tol, name="IBCC"):

@@ -79,7 +79,7 @@ class PairModel(Aggregator):
         table, distance = self.belief_.expected_log(engine.n_threads)
         return table, -distance
 
-    def _posterior(self, engine: Engine) -> Floats:
+    def _posterior(self, engine: Engine) -> Posterior:
         table = self.belief_.of(engine.pairs, expected=self._averages)
         return engine.pair_posterior(self._log_prior, table)
 
