@@ -113,15 +113,28 @@ FEW_DRAWS = {
 }
 
 
-@pytest.fixture(scope="module")
-def quick_default():
-    """The default method with few bags, an assumed dependence and intervals from few draws."""
+@contextmanager
+def draw_little():
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in {"n_bags": 10, "dependence": 0.1}.items():
-            patch.setitem(BayesBag.__init__.__kwdefaults__, name, value)
         for module, numbers in FEW_DRAWS.items():
             for name, value in numbers.items():
                 patch.setattr(f"crowdwise.{module}.{name}", value)
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def few_draws():
+    """A dependence, a test of it and intervals from few draws."""
+    with draw_little():
+        yield
+
+
+@pytest.fixture(scope="module")
+def quick_default():
+    """The default method with few bags, an assumed dependence and intervals from few draws."""
+    with draw_little() as patch:
+        for name, value in {"n_bags": 10, "dependence": 0.1}.items():
+            patch.setitem(BayesBag.__init__.__kwdefaults__, name, value)
         yield
 
 

@@ -16,6 +16,7 @@ from crowdwise.inference.engines import blocks
 from crowdwise.io import stream_labels
 
 pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.usefixtures("few_draws")
 METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
 BLOCKWISE = [method for method in METHODS if method.traits.blockwise]
 FEW = {"max_iter": 10, "n_restarts": 2, "n_bags": 4}  # bits do not depend on how many there are

@@ -13,6 +13,7 @@ from crowdwise.laws.checks import fit_posterior, store_without_names
 from crowdwise.laws.engines import fit_ranks
 
 METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
+pytestmark = pytest.mark.usefixtures("few_draws")
 BLOCKWISE = [method for method in METHODS if method.traits.blockwise]
 
 

@@ -10,10 +10,9 @@ from crowdwise.inference.engines import blocks
 from crowdwise.laws import AGGREGATOR_LAWS
 from crowdwise.simulate import confused_crowd
 
-FEW = {"n_restarts": 2, "n_bags": 40}  # laws do not depend on how many there are
+FEW = {"n_restarts": 2, "n_bags": 12}  # laws do not depend on how many there are
 METHODS = [getattr(aggregate, name) for name in aggregate.__all__]
-
-
+pytestmark = pytest.mark.usefixtures("few_draws")
 CASES = [
     pytest.param(method, n_classes, id=f"{method.__name__}-{n_classes} classes")
     for n_classes in (2, 3)
