@@ -15,6 +15,7 @@ from crowdwise.serve import Service, Settings
 from crowdwise.serve.actions import AddTasks, ChangeProject, IssueToken
 from crowdwise.serve.app import create_app
 from crowdwise.serve.keys import Role
+from crowdwise.serve.start import Address, configure
 
 TASKS = [(f"t{i}", {"text": f"sentence {i}"}) for i in range(6)]
 
@@ -61,8 +62,7 @@ def serving():
 
     @contextmanager
     def serve(service, **options):
-        config = uvicorn.Config(create_app(service, **options), port=0, log_level="warning")
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(configure(create_app(service, **options), Address(port=0)))
         thread = threading.Thread(target=server.run)
         thread.start()
         while not server.started:

@@ -1,12 +1,14 @@
 """Requests that nobody honest sends."""
 
 import socket
+import time
 
 import httpx
 import pytest
 from sqlalchemy import text
 
 from crowdwise.errors import ParameterError
+from crowdwise.serve import patience
 from crowdwise.serve.access import Limiter
 from crowdwise.serve.actions import AddTasks
 from crowdwise.serve.draft import RefusedError
@@ -173,6 +175,28 @@ def test_promise_service_who_guesses_tokens_is_slowed_down_and_keeps_nobody_out(
     codes = [guesser.get("/api/project").status_code for _ in range(110)]
     assert set(codes) == {401, 429}
     assert people["ann"].get("/api/project").status_code == 200  # from the same address
+
+
+BODY = (
+    b"POST /api/labels HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 50\r\n\r\n{"
+)
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n", BODY])
+def test_promise_service_who_never_ends_a_request_is_disconnected(
+    service, serving, sent, monkeypatch
+):
+    monkeypatch.setattr(patience, "PATIENCE", 0.3)
+    with serving(service) as url:
+        place = httpx.URL(url)
+        with socket.create_connection((place.host, place.port), timeout=10) as idle:
+            idle.sendall(sent)
+            assert idle.recv(1 << 16) == b""  # closed, instead of a timeout
+        with httpx.Client(base_url=url) as client:
+            for _ in range(3):  # on one connection, which outlives the deadline
+                assert client.get("/api/state").status_code == 200
+                time.sleep(0.2)
 
 
 def test_a_client_that_sends_half_a_body_blocks_nobody(url, client):

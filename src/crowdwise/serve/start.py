@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from crowdwise.errors import ParameterError, explain, listing, plural
 from crowdwise.serve.actions import ChangeProject, IssueToken
 from crowdwise.serve.app import create_app
 from crowdwise.serve.guard import is_loopback
 from crowdwise.serve.keys import Role
+from crowdwise.serve.patience import PatientProtocol
 from crowdwise.serve.project import Start
 from crowdwise.serve.service import Service
 from crowdwise.typing import Json
@@ -102,8 +104,14 @@ def serve(
     sys.setswitchinterval(SWITCH)
     gc.freeze()  # what is loaded now stays; scanning it again and again would cause pauses
     app = create_app(service, images, may_be_open=is_loopback(address.host))
-    config = uvicorn.Config(
+    Announcing(configure(app, address), ready).run()
+
+
+def configure(app: FastAPI, address: Address) -> uvicorn.Config:
+    """Return the settings of the server."""
+    return uvicorn.Config(
         app,
+        http=PatientProtocol,
         host=address.host,
         port=address.port,
         log_level="warning",
@@ -114,7 +122,6 @@ def serve(
         ssl_certfile=address.certificate,
         ssl_keyfile=address.private_key,
     )
-    Announcing(config, ready).run()
 
 
 class Announcing(uvicorn.Server):
