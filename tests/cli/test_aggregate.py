@@ -78,3 +78,19 @@ def test_labels_are_inferred_on_a_device(tmp_path, capsys):
     assert "cuda:1" in capsys.readouterr().err
     assert main([*asked, "KOS", "--device", "cpu"]) == 2
     assert "KOS does not run on a GPU" in capsys.readouterr().err
+
+
+def test_of_one_class_no_accuracy_is_expected(tmp_path, capsys):
+    path, page = tmp_path / "votes.csv", tmp_path / "page.html"
+    path.write_text(
+        "task,worker,label\n" + "".join(f"{k},{w},yes\n" for k in range(12) for w in "abc")
+    )
+    assert main(["aggregate", str(path)]) == 0
+    said = capsys.readouterr().err
+    assert "nothing can be said of accuracy" in said
+    assert "expected accuracy" not in said
+    assert main(["report", str(path), "-o", str(page)]) == 0
+    said = capsys.readouterr().err
+    assert "only one class" in said
+    assert "expects" not in said
+    assert "contradict" not in said

@@ -48,6 +48,22 @@ def test_a_cheap_judge_is_asked_first(files, capsys):
         assert "the cost of judge" in capsys.readouterr().err
 
 
+def test_workers_have_the_prices_of_their_table(files, capsys):
+    table = files.folder / "prices.csv"
+    table.write_text("worker;price\nw0;0,5\nw1;0,25\nw2;$3\n")
+    flags = ("--budget", 3, "--workers", table, "--cost", 2, *QUICK)
+    assert run("plan", files.votes, *flags, "--available", "w0,w1=0.3,w3") == 2
+    assert "price" not in capsys.readouterr().out
+    table.write_text("worker;price\nw0;0,5\nw1;0,25\n")
+    assert run("plan", files.votes, *flags, "--available", "w0,w1=0.3,w3") == 0
+    plan = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    costs = dict(zip(plan["worker"], plan["cost"], strict=True))
+    assert costs.items() <= {"w0": 0.5, "w1": 0.3, "w3": 2.0}.items()
+    assert {"w0", "w1"} & costs.keys()
+    assert run("plan", files.votes, *flags) == 0
+    assert "named with --available" in capsys.readouterr().err
+
+
 def test_says_which_tasks_are_done(files, capsys):
     assert run("plan", files.votes, "--target", 0.7, *QUICK) == 0
     out, err = capsys.readouterr()

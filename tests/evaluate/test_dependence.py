@@ -131,8 +131,12 @@ def test_too_little_to_say_is_refused():
     labels, truth = simulate("block", 50, 7)
     with pytest.raises(CrowdwiseError, match=r"3 tasks with a truth[\s\S]*truths of more tasks"):
         dependence(labels, dict(enumerate(truth[:3].tolist())))
-    with pytest.raises(CrowdwiseError, match="1 judge"):
+    with pytest.raises(CrowdwiseError, match=r"1 judge[\s\S]*by more workers"):
         dependence(labels[:, :1], truth)
+    with pytest.raises(CrowdwiseError, match=r"1 class[\s\S]*another label"):
+        dependence(np.zeros_like(labels), truth)
+    with pytest.raises(CrowdwiseError, match=r"201 judges[\s\S]*some of the judges"):
+        dependence(np.tile(labels[:, :3], 67), truth)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

@@ -102,6 +102,8 @@ def test_means_of_numbers_that_are_no_labels():
     assert found.high - found.low < 0.7 * (found.alone.high - found.alone.low)
     with pytest.raises(CrowdwiseError, match="share of these truths is not defined"):
         estimate(votes, gold)
+    with pytest.raises(CrowdwiseError, match=r"mean of these[\s\S]*as the labels are written"):
+        estimate(votes, dict.fromkeys(gold, "good"), "mean")
 
 
 def test_shares_and_means_of_the_same_labels():

@@ -66,6 +66,11 @@ def test_few_labels_are_not_judged():
     assert (stricter == "too few labels to say").all()
 
 
+def test_with_one_class_nobody_contradicts_anybody():
+    table = worker_quality([["yes"] * 3] * 40)
+    assert table["flag"].tolist() == ["too few labels to say"] * 3
+
+
 def test_thresholds_are_parameters():
     crowd = crowd_with([np.tile([0.9, 0.07, 0.03], (3, 1))])
 

@@ -51,6 +51,12 @@ def test_in_a_stream_and_in_an_archive(book, tmp_path, triples):
     assert len(triples(cw.read(tmp_path / "all.zip"))) == 2
 
 
+def test_merged_headers_are_refused_with_advice(book):
+    rows = [["Item", "Annotators", None, None], [None, "ann", "bob", "cat"], [1, "x", "y", "x"]]
+    with pytest.raises(FormatError, match=r"2 columns without a name[\s\S]*without merged cells"):
+        cw.read(book(votes=rows))
+
+
 def test_two_sheets_are_too_many(book):
     with pytest.raises(FormatError, match=r"2 sheets(.|\n)*'a', 'b'(.|\n)*as CSV"):
         cw.read(book(a=[HEADER, *ROWS], b=[["x"]]))

@@ -86,8 +86,14 @@ def test_what_is_known_beside_labels_stays(file):
 def test_truths_of_other_tasks_only(votes, file):
     with pytest.raises(AnnotationError, match=r"No truth in (.|\n)*2 truths, for 'q1', 'q2'"):
         add_gold_file(votes, file("task,label\nq0,\nq1,0\nq2,1\n3,\n"))
-    with pytest.raises(AnnotationError, match=r"No truth in (.|\n)*found: +no truths"):
+    with pytest.raises(AnnotationError, match=r"has no truths(.|\n)*found: +2 rows"):
         add_gold_file(votes, file("task,label\n1,\n2,\n"))
+
+
+def test_a_file_without_truths(votes, file):
+    for rows in ("", "a,\nb,NA\n"):
+        with pytest.raises(AnnotationError, match=r"has no truths[\s\S]*leave this file out"):
+            add_gold_file(votes, file(f"task,gold\n{rows}"))
 
 
 def test_a_label_stands_in_for_gold_that_is_empty(votes, file, gold):

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
 
+from crowdwise.errors import AnnotationError
 from crowdwise.inference import MemoryEngine, expected_log
 from crowdwise.learn import AutoClassifier, auto_classifier, batch_refit, plain_regressions
 from crowdwise.learn.committee_search import first_round, next_rounds
@@ -60,6 +61,11 @@ def test_a_committee_of_one_says_so(fitted):
     one.search_ = fitted.search_[:1]
     assert "A committee of 1 softmax regression," in one.summary()
     assert one.summary().count("%") == 1
+
+
+def test_one_task_is_too_few():
+    with pytest.raises(AnnotationError, match=r"Only 1 task with features[\s\S]*two or more"):
+        AutoClassifier().fit([[1.0], [2.0]], [[0, 1], [-1, -1]])
 
 
 def test_one_round_is_a_mode_of_its_own(iris):

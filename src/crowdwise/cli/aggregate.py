@@ -168,6 +168,9 @@ def say_trust(
 
     if not annotations.n_annotations or not isinstance(model.posterior_, np.ndarray):
         return
+    if annotations.n_classes < 2:
+        say(args, "only one class, so nothing can be said of accuracy")
+        return
     known = None if gold is None else as_gold(gold, annotations)
     right = assess_labels(annotations, model.posterior_, known).accuracy
     ends = "" if np.isnan(right.low) else f" ({right.low:.0%} to {right.high:.0%})"

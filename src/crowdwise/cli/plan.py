@@ -25,6 +25,7 @@ from crowdwise.errors import ParameterError, explain, listing, plural
 if TYPE_CHECKING:
     import pandas as pd
 
+    from crowdwise.annotations import Annotations
     from crowdwise.plan import Planner
 
 MOST_ROWS = 20  # on a terminal
@@ -45,8 +46,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = "what a label costs (default: %(default)s)"
     group.add_argument("--cost", type=amount, default=1.0, metavar="X", help=text)
     text = (
-        "workers who are available, with the cost of a label by each if it is not --cost, such "
-        "as ann,bob,judge=0.05 (default: anyone)"
+        "workers who are available, with the cost of a label by each if it is neither a price in "
+        "--workers nor --cost, such as ann,bob,judge=0.05 (default: anyone)"
     )
     group.add_argument("--available", metavar="A,B=X,…", help=text)
     text = (
@@ -63,7 +64,10 @@ def run(args: Namespace) -> int:
     policy = policy(args.seed) if policy is plan.RandomTasks else policy()
     annotations = read_input(args)
     known = {str(name): name for name in annotations.workers.tolist()}
-    prices = {} if args.available is None else find_workers(args.available, args.cost, known)
+    given = find_prices(annotations)
+    prices = {} if args.available is None else find_workers(args.available, args.cost, known, given)
+    if args.available is None and given:
+        say(args, "prices count for workers who are named with --available")
     if new := [str(name) for name in prices if name not in known.values()]:
         say(args, f"available, and new: {listing(new)}")
     planner = plan.Planner(
@@ -81,15 +85,26 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def find_workers(text: str, usual: float, known: dict[str, Any]) -> dict[Any, float]:
+def find_prices(annotations: "Annotations") -> dict[Any, str]:
+    """Return the prices in the table of workers, as they are written."""
+    about = annotations.about_workers
+    if about is None or "price" not in about:
+        return {}
+    return {name: str(price) for name, price in about["price"].dropna().items()}
+
+
+def find_workers(
+    text: str, usual: float, known: dict[str, Any], given: dict[Any, str]
+) -> dict[Any, float]:
     """Return the listed workers, as the annotations have them, with their costs."""
     prices: dict[Any, float] = {}
     for word in filter(None, map(str.strip, text.split(","))):
         name, mark, price = word.rpartition("=")
         if not mark or word in known:
-            name, cost = word, usual
+            own = given.get(known.get(word, word))
+            name, cost = word, usual if own is None else read_cost(word, own, "--workers")
         else:
-            cost = read_cost(name, price)
+            cost = read_cost(name, price, "--available")
         if known.get(name, name) in prices:
             what = f"--available names {name} twice."
             raise ParameterError(explain(what, fix="name every worker once"))
@@ -100,13 +115,14 @@ def find_workers(text: str, usual: float, known: dict[str, Any]) -> dict[Any, fl
     return prices
 
 
-def read_cost(name: str, text: str) -> float:
+def read_cost(name: str, text: str, flag: str) -> float:
     """Parse the price of a label by a worker."""
     try:
         return amount(text)
     except ArgumentTypeError as error:
-        what = f"--available: the cost of {name or 'nobody'}, {error}."
-        raise ParameterError(explain(what, fix="write it as in ann,bob,judge=0.05")) from None
+        what = f"{flag}: the cost of {name or 'nobody'}, {error}."
+        fix = "write it as in ann,bob,judge=0.05" if flag == "--available" else "such as 0.05"
+        raise ParameterError(explain(what, fix=fix)) from None
 
 
 def list_done(planner: "Planner") -> "pd.DataFrame":

@@ -195,9 +195,12 @@ def check_size(votes: Annotations) -> None:
             f"{plural(votes.n_workers, 'judge')} and {plural(votes.n_classes, 'class', 'classes')}."
         )
         expected = f"2 to {MOST_JUDGES} judges who rate most tasks, and two classes or more"
-        raise AnnotationError(
-            explain(what, expected=expected, fix="collect labels of the same tasks by more workers")
-        )
+        fix = "collect labels of the same tasks by more workers"
+        if votes.n_classes < 2:
+            fix = "there is nothing to compare until a judge gives another label"
+        elif votes.n_workers > MOST_JUDGES:
+            fix = "choose some of the judges, such as those with the most labels"
+        raise AnnotationError(explain(what, expected=expected, fix=fix))
 
 
 def name_families(votes: Annotations) -> pd.Series:

@@ -313,7 +313,9 @@ def take_values(
                 first=repr(truths[0]) if label is None or not are_labels else f"label={label!r}",
                 expected="numbers for a mean; for a share some of "
                 + ", ".join(map(repr, votes.classes.tolist())),
-                fix='give numbers as truths, or ask for a share with of="share"',
+                fix="write truths as the labels are written, or all of them as numbers"
+                if not are_labels
+                else 'give numbers as truths, or ask for a share with of="share"',
             )
         )
     return values, None

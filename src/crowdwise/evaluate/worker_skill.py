@@ -37,7 +37,8 @@ class Skill:
         Chance is halfway between labels drawn uniformly and labels drawn like the truths. It
         reveals a spammer when one class is rare and skill has little to go on.
         """
-        return wilson(self.match, self.n_shared, confidence)[1] < self.by_chance
+        below = wilson(self.match, self.n_shared, confidence)[1] < self.by_chance
+        return below & (self.by_chance < 1.0)  # with one class, chance is always right
 
 
 @dataclass

@@ -211,13 +211,13 @@ class Table(Document, ABC):
         times = Counter(self.columns)
         twice = [name for name in columns if times[name] > 1]
         if twice:
-            raise FormatError(
-                explain(
-                    f"{self.name} has the column {twice[0]!r} more than once.",
-                    expected="a different name for every column that is used",
-                    fix="rename or remove one of them",
-                )
-            )
+            what = f"{self.name} has the column {twice[0]!r} more than once."
+            fix = "rename or remove one of them"
+            if not twice[0]:
+                what = f"{self.name} has {times['']} columns without a name."
+                fix = "name all columns in the first row, without merged cells"
+            expected = "a different name for every column that is used"
+            raise FormatError(explain(what, expected=expected, fix=fix))
 
 
 class FrameTable(Table):

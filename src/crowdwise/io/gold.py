@@ -188,6 +188,15 @@ def _read_known(
     place = _locate_text(annotations.tasks.tolist(), tasks)
     given = truths.codes >= 0
     known = (place >= 0) & given
+    if not given.any():
+        raise AnnotationError(
+            explain(
+                f"{document.name} has no truths.",
+                found=plural(len(given), "row"),
+                expected="rows with a task and its true label",
+                fix="fill in the truths, or leave this file out",
+            )
+        )
     if not known.any():
         fact = f"No truth in {document.name} is for a task of the annotations."
         raise explain_no_shared_task(fact, np.asarray(tasks[given].unique()), annotations.tasks)

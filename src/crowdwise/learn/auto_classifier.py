@@ -11,7 +11,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.base.fitting import column_names, refuse_flat, refuse_other_columns, refuse_width
 from crowdwise.base.params import at_least
 from crowdwise.base.traits import LearnerTraits
-from crowdwise.errors import plural
+from crowdwise.errors import AnnotationError, explain, plural
 from crowdwise.inference import count_labels, draw_weights, normalize
 from crowdwise.learn.batch_refit import teach_all
 from crowdwise.learn.committee_search import (
@@ -149,6 +149,14 @@ class AutoClassifier(ConfusionLearner):
         self.n_features_in_, self.n_labels_ = rows.shape[1], votes.n_annotations
         self._learn_views(rows, rng)
         labeled = np.flatnonzero(find_counting(votes, gold))
+        if len(labeled) < 2:
+            raise AnnotationError(
+                explain(
+                    f"Only {plural(len(labeled), 'task')} with features and a label that counts.",
+                    expected="two or more, one of which is held out",
+                    fix="check that tasks have the same names in both files, or label more tasks",
+                )
+            )
         if len(labeled) <= N_SEARCH * 3 // 2:
             posterior = self._search_all(rows, votes, gold, rng)
         else:

@@ -64,6 +64,8 @@ def _on_independence(facts: Facts) -> Iterator[Finding]:
 
 
 def _on_labels(facts: Facts) -> Iterator[Finding]:
+    if len(facts.classes.name) < 2:
+        return
     tasks, right = facts.tasks, facts.main.scores.get("accuracy")
     value, low, high = (
         facts.trust.accuracy.value,
