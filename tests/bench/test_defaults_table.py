@@ -9,9 +9,10 @@ from crowdbench.baselines import VotesThenLR
 from crowdbench.sets import LearningSet
 from crowdbench.tables import _defaults
 from crowdbench.tables.defaults import TABLE, EmbeddedLR, measure
+from crowdbench.tables.embedder_choice import compare
 from crowdbench.tables.small_sets import draw, simulated
 from crowdwise import embed, learn
-from crowdwise.embed import Center
+from crowdwise.embed import RLL, Center
 from crowdwise.learn import Training
 from crowdwise.simulate import label_by_crowd, one_coin_confusion
 
@@ -39,6 +40,20 @@ def test_baselines_learn_and_choose_a_penalty(easy, targets):
 def test_an_embedder_has_a_regression_behind_it(easy):
     model = EmbeddedLR(Center(training=Training(epochs=3), random_state=0))
     assert measure(model, easy, 0)["accuracy"] > 0.9
+
+
+def test_vectors_are_compared_with_features_by_held_out_labels(easy):
+    model = EmbeddedLR(RLL(groups_per_epoch=200, random_state=0))
+    found = compare(model, easy, 0)
+    tried = model.embedder_.search_
+    best = max(
+        e
+        for c, e in zip(tried.candidates, tried.held_out, strict=True)
+        if c["output"] != "features"
+    )
+    assert found["held-out gain"] == pytest.approx(best - tried.held_out[0])
+    assert tried.candidates[0] == {"output": "features"}
+    assert found["accuracy"] > 0.9
 
 
 def test_every_method_is_there_with_its_defaults():
