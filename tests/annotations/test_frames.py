@@ -265,8 +265,8 @@ def test_names_that_differ_by_spaces_are_noted():
         {"task": [1, 1, 2], "worker": ["a", " a ", "b"], "label": ["x", "x", "x "]}
     )
     assert Annotations.from_frame(frame).notes == (
-        "2 workers differ only by surrounding spaces, such as ' a ' and 'a'",
-        "2 labels differ only by surrounding spaces, such as 'x' and 'x '",
+        "2 workers differ only by surrounding spaces, such as ' a ' and 'a' (kept apart)",
+        "2 labels differ only by surrounding spaces, such as 'x' and 'x ' (kept apart)",
     )
 
 

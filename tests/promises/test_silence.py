@@ -38,7 +38,9 @@ def test_promise_09_names_that_look_alike_are_reported(read):
         assert any(note.startswith("2 labels differ only in case or spell") for note in votes.notes)
     assert not any("differ" in note for note in read(f"{head}1,a,x\n1,b,y\n").notes)
     votes = read([{"task": 1, "worker": w, "label": k} for w, k in ((1, 3), ("1", "3"))], "v.json")
-    assert "2 workers differ only in case or spelling, such as 1 and '1'" in votes.notes
+    assert any(
+        "2 workers differ only in case or spelling, such as 1 and '1'" in x for x in votes.notes
+    )
 
 
 def test_promise_09_repeated_annotations_are_reported(read):

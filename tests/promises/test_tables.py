@@ -376,6 +376,15 @@ class TestMissingWords:
             expected = [] if key not in said or numbers else [said[key]]
             assert [note.rpartition(": ")[2] for note in found] == expected
 
+    def test_promise_05_labels_like_scores_are_reported(self, read):
+        def notes(values):
+            rows = (f"{k // 2},{k % 2},{value}\n" for k, value in enumerate(values))
+            return [n for n in read("task,worker,label\n" + "".join(rows)).notes if "scores" in n]
+
+        assert "30 different numbers, such as '0.01', " in notes([k / 100 for k in range(1, 31)])[0]
+        assert notes([k / 2 for k in range(2, 11)] * 4) == []  # steps of a scale
+        assert notes(range(30)) == []
+
     def test_promise_06_numbers_beside_words_stay_numbers(self, read):
         text = "task,a,b,gold\n1,1,NA,1\n2,skip,2,NA\n3,2,2,2\n"
         assert read(text, missing=["NA", "skip"]).classes.tolist() == [1, 2]

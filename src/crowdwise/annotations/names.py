@@ -181,7 +181,7 @@ def note_spaces(names: Array, what: str) -> tuple[str, ...]:
         return ()
     how = "by surrounding spaces" if n_spaces == n_alike else "in case or spelling"
     how = "in case, spaces or spelling" if 0 < n_spaces < n_alike else how
-    return (f"{n_alike:,} {what} differ only {how}, such as {shown}",)
+    return (f"{n_alike:,} {what} differ only {how}, such as {shown} (kept apart)",)
 
 
 def _find_alike(names: list[Any], spell: Callable[[object], object]) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from crowdwise.annotations import Annotations
 from crowdwise.annotations.frames import refuse_absent, shorten_columns, to_floats
 from crowdwise.annotations.grouping import TAKEN, Aside, count_aside, join_notes, note_words
 from crowdwise.annotations.names import is_whole
+from crowdwise.annotations.order import as_numbers
 from crowdwise.errors import AnnotationError, explain, listing
 from crowdwise.io.document import ReadOptions, Table
 from crowdwise.io.values import (
@@ -28,6 +29,7 @@ from crowdwise.typing import Array, Names
 
 NAMES = {"tasks": "task", "workers": "worker", "classes": "label"}
 ROLES = ("task", "worker", "label", "gold")
+MOST_STEPS = 20  # of a scale with fractions
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def build_annotations(
 
 def _account(built: Annotations, long: LongTable, repeats: str) -> Annotations:
     """Add notes on records that are not annotations, unless they are noted already."""
-    notes = _note_alone(long)
+    notes = (*_note_alone(long), *_note_scores(built))
     if repeats == "all" and built.n_repeats:
         notes += (f"annotations of a task by a worker who had labeled it: {built.n_repeats:,}",)
     if repeats != "all":
@@ -177,6 +179,17 @@ def _account(built: Annotations, long: LongTable, repeats: str) -> Annotations:
 def _note_alone(long: LongTable) -> tuple[str, ...]:
     n = int(_find_alone(long.frame).sum()) - long.added if "gold" in long.frame else 0
     return (Aside("rows with a truth alone", n),) if n else ()
+
+
+def _note_scores(built: Annotations) -> tuple[str, ...]:
+    """Note labels that look like scores, of which each value is a class."""
+    values = as_numbers(built.classes) if built.n_classes > MOST_STEPS else None
+    if built.soft is not None or values is None or (values == values.round()).all():
+        return ()
+    return (
+        f"labels are {built.n_classes:,} different numbers, such as {listing(built.classes, 1)}, "
+        "and each is a class: if they are scores, see crowdwise judges",
+    )
 
 
 def _find_alone(frame: pd.DataFrame) -> Array:
