@@ -254,6 +254,62 @@ def test_bags_are_averaged_with_the_labels_of_a_task(iris):
     assert_array_equal(found[0], [0, 0, 1])
 
 
+def test_the_more_labels_the_less_certain_if_workers_err_together(iris):
+    votes = iris[2]
+    one = votes.filter(np.arange(votes.n_annotations) > 0)  # the first task has lost a label
+    bags = np.ones((1, 5))
+    softer = infer(MemoryEngine(one), None)
+    softer[1:] **= 1 / 1.25
+    softer /= softer.sum(axis=1, keepdims=True)
+    found = infer_in_bags(one, None, bags, None, dependence=0.25)
+    assert_allclose(found, 0.9 * softer + 0.1 * one.shares())
+    folds = Folds(one, None, np.arange(150) % 3, 3, bags, dependence=0.25)
+    assert_array_equal(folds.infer(None), found)
+    assert 0 < Folds.of(one, None, folds.fold, 3, np.random.RandomState(0)).dependence < 0.2
+
+
+def too_even(rng, strength):
+    """A crowd of poor workers, a class of one task in ten, and a prior that makes it a third."""
+    truth = (rng.random(800) < 0.1).astype(int)
+    confusion = one_coin_confusion(rng.uniform(0.6, 0.8, 10), n_classes=2)
+    votes = label_by_crowd(truth, confusion, per_task=5, random_state=1)
+    logit = strength * (truth - 0.5) + rng.normal(size=800)
+    logit -= np.quantile(logit, 2 / 3)
+    return truth, votes, np.stack([1 / (1 + np.exp(logit)), 1 / (1 + np.exp(-logit))], axis=1)
+
+
+def test_a_rare_class_is_made_as_rare_as_labels_say():
+    truth, votes, prior = too_even(np.random.default_rng(1), 4.0)
+    folds = Folds(votes, None, np.arange(800) % 5, 5, np.ones((2, 10)))
+    found = folds.rebalance(prior, None)
+    assert prior[:, 1].mean() > 0.3
+    assert abs(found[:, 1].mean() - truth.mean()) < 0.04
+    odds = (found[:, 1] / found[:, 0]) / (prior[:, 1] / prior[:, 0])
+    assert_allclose(odds, odds[0])
+    # Nor do labels of the hidden fold say anything.
+    some = folds.rebalance(prior, 2)
+    label = np.where(folds.fold[votes.task] == 2, 1, votes.label).astype(votes.label.dtype)
+    other = type(votes).from_codes(votes.task, votes.worker, label, classes=votes.classes)
+    assert_array_equal(Folds(other, None, folds.fold, 5, folds.bags).rebalance(prior, 2), some)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_stay_as_frequent_as_they_are_where_labels_say_nothing(seed):
+    truth, _, prior = too_even(np.random.default_rng(seed), 0.0)
+    guessing = np.full((10, 2, 2), 0.5)
+    votes = label_by_crowd(truth, guessing, per_task=2, random_state=seed)
+    folds = Folds(votes, None, np.arange(800) % 5, 5, np.ones((2, 10)))
+    assert_allclose(folds.rebalance(prior, None), prior)
+
+
+def test_a_rare_class_is_not_predicted_too_often():
+    rng = np.random.default_rng(3)
+    truth, votes, _ = too_even(rng, 0.0)
+    X = rng.normal(size=(800, 5)) + 2.5 * truth[:, None] * np.eye(5)[0]
+    said = AutoClassifier(random_state=0).fit(X, votes).predict_proba(X)
+    assert said[:, 1].mean() < 0.27  # a third in shares of labels, a tenth in truth
+
+
 @pytest.fixture
 def folds(iris):
     X, _, votes = iris
@@ -273,6 +329,9 @@ def test_labels_are_judged_by_workers_counted_elsewhere(folds):
     for worker, label in zip(votes[task].worker, votes[task].label, strict=True):
         log += tables[worker, :, label]
     assert_allclose(found[task], np.exp(log - log.max()))
+    prior = np.random.default_rng(7).dirichlet(np.ones(3), size=150)
+    evidence = folds.evidence(prior, posterior, hidden=1)
+    assert_allclose(evidence[task], np.log((prior[task] * np.exp(log)).sum()))
 
 
 def test_no_label_of_a_fold_touches_what_is_learned_about_it(iris, folds, monkeypatch):
@@ -285,7 +344,7 @@ def test_no_label_of_a_fold_touches_what_is_learned_about_it(iris, folds, monkey
     label = np.where(hidden, (votes.label + 1) % 3, votes.label).astype(votes.label.dtype)
     other = Folds(
         type(votes).from_codes(votes.task, votes.worker, label, classes=votes.classes),
-        None, folds.fold, folds.n_folds, folds.bags,
+        None, folds.fold, folds.n_folds, folds.bags, folds.dependence,
     )  # fmt: skip
     found = [next_rounds(designs, each, start, 3) for each in (folds, other)]
     plain = [PlainRegressions.fit(designs["plain"], each).proba for each in (folds, other)]

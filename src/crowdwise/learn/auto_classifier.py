@@ -12,7 +12,7 @@ from crowdwise.base.fitting import column_names, refuse_flat, refuse_other_colum
 from crowdwise.base.params import at_least
 from crowdwise.base.traits import LearnerTraits
 from crowdwise.errors import AnnotationError, explain, plural
-from crowdwise.inference import count_labels, draw_weights, normalize
+from crowdwise.inference import count_labels, normalize
 from crowdwise.learn.batch_refit import teach_all
 from crowdwise.learn.committee_search import (
     Designs,
@@ -22,7 +22,7 @@ from crowdwise.learn.committee_search import (
     next_rounds,
 )
 from crowdwise.learn.confusion_learner import ConfusionLearner
-from crowdwise.learn.isolated_folds import N_BAGS, Folds, find_counting
+from crowdwise.learn.isolated_folds import Folds, find_counting
 from crowdwise.learn.label_stacking import Sharpening, Stack
 from crowdwise.learn.penalty_path import add_ones, predict_path
 from crowdwise.learn.plain_regressions import TARGETS, Blend, PlainRegressions
@@ -47,8 +47,10 @@ class AutoClassifier(ConfusionLearner):
     kernel of them, are judged by how likely they make the labels of held-out tasks, given what is
     known about the workers. The best ones form a committee, which is calibrated on these labels.
     Its predictions for a task, together with the task's labels, give the truths for the next
-    round. Three plain regressions, on majority labels, on shares of labels and on IBCC's truths,
-    are averaged with the committee, with equal weight if labels cannot tell which is best.
+    round: with classes as frequent as labels say, if they say so clearly, and less certain where
+    workers err together. Three plain regressions, on majority labels, on shares of labels and on
+    IBCC's truths, are averaged with the committee, with equal weight if labels cannot tell which
+    is best.
 
     Parameters
     ----------
@@ -200,7 +202,7 @@ class AutoClassifier(ConfusionLearner):
         prior[some] = found.proba  # by regressions that have not seen the task
         fold = np.ones(votes.n_tasks, dtype=np.int64)
         fold[some], fold[judges] = 0, 2
-        folds = Folds(votes, gold, fold, 3, draw_weights(votes, N_BAGS, rng))
+        folds = Folds.of(votes, gold, fold, 3, rng)
         found, posterior = teach_all(
             found, prior, folds, lambda batch: self._designs(rows[batch]), rng
         )

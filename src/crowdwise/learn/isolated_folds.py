@@ -7,12 +7,24 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from scipy.special import logsumexp
 
+from crowdwise.aggregate.shared_errors import measure_dependence
 from crowdwise.annotations import Annotations, find_labeled
-from crowdwise.inference import clamp, draw_weights, expected_log, gold_mask
+from crowdwise.inference import (
+    MemoryEngine,
+    clamp,
+    draw_weights,
+    expected_log,
+    fingerprint,
+    gold_mask,
+    log_of,
+    normalize,
+)
 from crowdwise.inference.engines.memory import count
+from crowdwise.learn.label_stacking import EVIDENCE, LEAST
 from crowdwise.learn.penalty_path import Problem
-from crowdwise.learn.worker_bags import infer_in_bags, pool
+from crowdwise.learn.worker_bags import find_balance, infer_in_bags, pool
 from crowdwise.typing import Array, Floats, Ints
 
 N_BAGS = 16
@@ -33,6 +45,7 @@ class Folds:
     fold: Ints  # (task,)
     n_folds: int
     bags: Floats  # (bag, worker)
+    dependence: float = 0.0  # how much workers err together
 
     @classmethod
     def deal(
@@ -47,8 +60,16 @@ class Folds:
         fold: Ints = np.empty(len(row), dtype=np.int64)
         turns = [rng.permutation(n) for _ in range(-(-len(row) // n))]
         fold[row] = np.concatenate(turns)[: len(row)]
-        bags = draw_weights(votes, N_BAGS, rng)
-        return cls(votes, gold, fold, n, bags)
+        return cls.of(votes, gold, fold, n, rng)
+
+    @classmethod
+    def of(
+        cls, votes: Annotations, gold: Ints | None, fold: Ints, n: int, rng: np.random.RandomState
+    ) -> Self:
+        """Draw the bags for given folds, and measure how much workers err together."""
+        engine = MemoryEngine(votes, gold)
+        dependence = measure_dependence(engine, fingerprint(engine)).correlation
+        return cls(votes, gold, fold, n, draw_weights(votes, N_BAGS, rng), dependence)
 
     @cached_property
     def labeled(self) -> Array:
@@ -63,7 +84,23 @@ class Folds:
     def infer(self, prior: Floats | None, hidden: int | None = None) -> Floats:
         """Return P(truth | labels, prior) of each task, without the labels of the hidden fold."""
         votes, gold = self.without(hidden)
-        return infer_in_bags(votes, gold, self.bags, prior)
+        prior = None if prior is None else self.rebalance(prior, hidden)
+        return infer_in_bags(votes, gold, self.bags, prior, self.dependence)
+
+    def rebalance(self, prior: Floats, hidden: int | None) -> Floats:
+        """Make classes as frequent in a prior as labels say, if they say so clearly.
+
+        The factors count the more, the likelier they make labels by workers who were counted on
+        other tasks: as Stein's estimator, not at all if they gain less than by chance.
+        """
+        engine = MemoryEngine(*self.without(hidden))
+        seen = self.labeled & (self.fold != hidden)
+        factor, before, after = find_balance(engine, prior, seen)
+        changed = normalize(prior * factor)
+        gain = (self.evidence(changed, after, hidden) - self.evidence(prior, before, hidden))[seen]
+        chance = (len(factor) - 1) / 2 / EVIDENCE
+        kept = 1.0 - chance / max(chance, LEAST, float(gain.sum()))
+        return normalize(prior * factor**kept)
 
     def without(self, hidden: int | None) -> tuple[Annotations, Ints | None]:
         """Return labels and known truths of the tasks that are not in the hidden fold."""
@@ -91,7 +128,17 @@ class Folds:
         return weight / np.maximum(weight.sum(axis=0), 1.0)
 
     def likelihood(self, posterior: Floats, hidden: int | None = None) -> Floats:
-        """Return P(labels | truth) of each task up to a factor, (task, truth).
+        """Return P(labels | truth) of each task up to a factor, (task, truth)."""
+        log = self.log_likelihood(posterior, hidden)
+        return np.exp(log - log.max(axis=1, keepdims=True))
+
+    def evidence(self, prior: Floats, posterior: Floats, hidden: int | None) -> Floats:
+        """Return log P(labels) of each task under a prior, (task,)."""
+        log: Floats = logsumexp(log_of(prior) + self.log_likelihood(posterior, hidden), axis=1)
+        return log
+
+    def log_likelihood(self, posterior: Floats, hidden: int | None) -> Floats:
+        """Return log P(labels | truth) of each task, (task, truth).
 
         Workers are counted on tasks of other folds, and never on those of the hidden one.
         """
@@ -108,8 +155,7 @@ class Folds:
             seen = sum(own for other, own in enumerate(counts) if other not in (fold, hidden))
             log[some] = sum_over_labels(part, expected_log(pool(np.asarray(seen))))
         mask = gold_mask(self.gold, n_classes)
-        log = log if mask is None else log + mask
-        return np.exp(log - log.max(axis=1, keepdims=True))
+        return log if mask is None else log + mask
 
 
 def find_counting(votes: Annotations, gold: Ints | None) -> Array:
