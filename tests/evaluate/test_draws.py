@@ -3,13 +3,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from crowdwise.annotations import Annotations
-from crowdwise.evaluate.draws import (
-    CrowdDraws,
-    draw_crowds,
-    draw_truths,
-    draw_workers,
-    sample_tasks,
-)
+from crowdwise.evaluate.draws import CrowdDraws, draw_crowds, sample_tasks
+from crowdwise.evaluate.worker_draws import draw_truths, draw_workers
 from crowdwise.inference import MemoryEngine
 from crowdwise.simulate import confused_crowd
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from crowdwise.aggregate.families import measure_families
 from crowdwise.annotations import Annotations
+from crowdwise.evaluate.family_draws import draw_family_chain
 from crowdwise.evaluate.misled import Misled
-from crowdwise.inference import MemoryEngine, normalize, one_hot
+from crowdwise.evaluate.worker_draws import Draw, draw_truths, draw_workers
+from crowdwise.inference import MemoryEngine, fingerprint, one_hot
 from crowdwise.typing import Array, Floats, Ints, RandomState
 
 MOST, FEWEST, WORK = 2_000, 120, 4_000_000  # steps of the chain, and annotations times steps
 BURN = 6  # one step in this many is burn-in
 KEPT = 200  # maximum number of draws kept
-PRIOR = 6.0  # pseudo-labels in the prior of a worker's accuracy, over all classes
-HABIT = 3.0  # pseudo-errors in the prior of how errors are spread, per true class
+ALONE = 3  # one draw in this many is of independent workers, if labels show families
+MOST_CELLS = 4_000_000  # tasks times pairs of classes, for draws of families
 GOLDEN = (5.0**0.5 - 1.0) / 2  # multiples of it are spread evenly over [0, 1)
-TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,11 @@ def draw_crowds(
     """Draw truths and workers that could be behind the labels.
 
     A chain draws workers given truths and truths given workers, as if workers erred
-    independently, so its draws are as spread out as the labels allow. But where all workers are
-    misled together, labels do not show it. So in one drawn crowd of five, the truths of some
-    tasks differ from what the workers mean; see :class:`~crowdwise.evaluate.misled.Misled`.
+    independently, so its draws are as spread out as the labels allow. If labels show families of
+    workers who err together, most draws come from a chain that has families, too. But where all
+    workers are misled together, labels do not show it. So in one drawn crowd of five, the truths
+    of some tasks differ from what the workers mean; see
+    :class:`~crowdwise.evaluate.misled.Misled`.
 
     Parameters
     ----------
@@ -78,7 +83,7 @@ def draw_crowds(
     label = posterior[labeled].argmax(axis=1)
     accuracy, shares, agree, matrices = [], [], [], []
     level = rng.random()
-    for answers, meant, often in draw_chain(engine, posterior, right, rng):
+    for answers, meant, often in draw_both(data, gold, posterior, right, rng):
         matrix, share = meant, often
         level = (level + GOLDEN) % 1.0
         rate = misled.rate(level, np.log(share), np.log(matrix))
@@ -96,7 +101,23 @@ def draw_crowds(
     return CrowdDraws(np.array(accuracy), np.array(shares), np.array(agree), kept)
 
 
-Draw = tuple[Floats, Floats, Floats]  # truths, confusion matrices, class shares
+def draw_both(
+    data: Annotations,
+    gold: Ints | None,
+    posterior: Floats,
+    right: float,
+    rng: np.random.Generator,
+) -> Iterator[Draw]:
+    """Draw crowds of independent workers, and mostly of families if labels show some."""
+    engine = MemoryEngine(data, gold)
+    families = measure_families(engine, fingerprint(engine))
+    if not len(families) or data.n_tasks * data.n_classes**2 > MOST_CELLS:
+        yield from draw_chain(engine, posterior, right, rng)
+        return
+    alone = list(islice(draw_chain(engine, posterior, right, rng), 0, None, ALONE))
+    yield from alone
+    n_draws = (ALONE - 1) * len(alone)
+    yield from draw_family_chain(data, gold, posterior, right, families, n_draws, rng)
 
 
 def draw_chain(
@@ -115,36 +136,6 @@ def draw_chain(
         posterior = engine.posterior(np.log(shares), np.log(matrices))
         if step >= n_steps // BURN and step % apart == 0:
             yield truths, matrices, shares
-
-
-def draw_truths(posterior: Floats, rng: np.random.Generator) -> Floats:
-    """Draw a truth for each task, as one-hot rows."""
-    level = np.cumsum(posterior[:, :-1], axis=1)
-    codes = (rng.random(len(posterior))[:, None] > level).sum(axis=1)
-    return one_hot(codes, posterior.shape[1])
-
-
-def draw_workers(
-    engine: MemoryEngine, truths: Floats, right: float, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Draw confusion matrices and class shares, given all truths.
-
-    Whether a label is right and, if not, which one it is have separate priors: workers as
-    accurate as the crowd, and errors spread like the crowd's. One prior for both, with few
-    pseudo-counts over many classes, would rule out any error not seen so far.
-    """
-    counts = engine.count(truths)
-    n_classes = counts.shape[2]
-    same, worth = np.eye(n_classes, dtype=bool), PRIOR / max(n_classes, 1)
-    hits = counts[:, same]
-    misses = np.maximum(counts.sum(axis=2) - hits, 0.0)
-    good = min(max(right, 1e-3), 1.0 - 1e-3)
-    chance = rng.beta(hits + worth * good, misses + worth * (1.0 - good))[:, :, None]
-    fall = HABIT * normalize(np.where(same, 0.0, counts.sum(axis=0) + 1.0) + TINY)
-    habit = np.where(same, 0.0, rng.standard_gamma(counts + fall) + TINY)
-    matrices = np.where(same, chance, (1.0 - chance) * normalize(habit + TINY * same))
-    shares = rng.dirichlet(truths.sum(axis=0) + 1.0)
-    return np.maximum(matrices, TINY), np.maximum(shares, TINY)
 
 
 def sample_tasks(data: Annotations, most: int, random_state: RandomState) -> Ints:

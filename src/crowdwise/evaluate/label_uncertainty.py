@@ -58,14 +58,16 @@ def uncertainty(
     """Bound the accuracy of labels and workers, class shares and confusion matrices.
 
     The intervals come from a chain of draws in which uncertainty about workers carries over to
-    the truths, as if workers erred independently. Labels alone cannot show where all workers err
-    together, so one draw in five is of a crowd that is misled on some of the tasks: up to a
-    fifth of them, or up to 45 % if the labels show that workers err together. This is a prior
-    belief, which known truths (``gold``) correct. It makes intervals reach further down than up,
-    most of all that of the accuracy of labels. The intervals are about what more labels of more
-    such tasks would show, not about the tasks at hand (``crowdwise bench coverage`` measures how
-    often they hold). Something that a clique of half of the workers agreed upon can still lie
-    outside; :func:`check_independence` warns of the dependence that it can see.
+    the truths, as if workers erred independently; if the labels show families of workers who err
+    together, two draws of three have such families, too. Labels alone cannot show where all
+    workers err together, so one draw in five is of a crowd that is misled on some of the tasks:
+    up to a fifth of them, or up to 45 % if the labels show that workers err together. This is a
+    prior belief, which known truths (``gold``) correct. It makes intervals reach further down
+    than up, most of all that of the accuracy of labels. The intervals are about what more labels
+    of more such tasks would show, not about the tasks at hand (``crowdwise bench coverage``
+    measures how often they hold). Families are visible only if pairs of workers share dozens of
+    tasks: something that half of the workers agreed upon can still lie outside where each task
+    has few labels. :func:`check_independence` warns of the dependence that it can see.
 
     Parameters
     ----------
