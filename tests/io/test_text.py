@@ -72,6 +72,11 @@ def test_long_rows_are_refused_wherever_they_are(monkeypatch):
         table("a,b\n1,2\n1,2,3\n4,5\n").frame(["a"])
 
 
+def test_a_title_above_the_columns_is_refused_with_advice():
+    with pytest.raises(FormatError, match=r"'# exported'(.|\n)*remove what stands above the line"):
+        table("# exported\na,b\n1,2\n")
+
+
 def test_a_quote_that_never_ends_is_refused():
     with pytest.raises(FormatError, match=r"does not match its 2 columns(.|\n)*EOF inside string"):
         table('a,b\n1,"2\n3,4\n').frame(["a"])

@@ -15,7 +15,7 @@ import pandas as pd
 from pandas.errors import ParserError, ParserWarning
 
 from crowdwise.annotations.names import unguard
-from crowdwise.errors import FormatError, explain, plural
+from crowdwise.errors import FormatError, explain, listing, plural
 from crowdwise.io.cells import encode_cells
 from crowdwise.io.document import SAMPLE, File, Record, Table, explain_read_errors, not_utf8
 from crowdwise.typing import Array, Ints
@@ -213,12 +213,16 @@ def _explain_errors(table: TextTable) -> Iterator[None]:
 
 
 def _ragged_error(table: TextTable, first: str) -> FormatError:
+    fix = "correct that row, or write the file again with quotes"
+    if len(table.columns) == 1:
+        fix = "remove what stands above the line that names the columns"
     return FormatError(
         explain(
             f"{table.name} has a row that does not match its "
             f"{plural(len(table.columns), 'column')}.",
             first=first,
+            found=f"columns {listing(table.columns, 3)}",
             expected=f"one cell per column, quotes around text with {table.delimiter!r} in it",
-            fix="correct that row, or write the file again with quotes",
+            fix=fix,
         )
     )
