@@ -84,3 +84,23 @@ def test_what_is_no_text_does_not_go_to_the_screen(flags, home, fails):
     message = fails(command, "votes.csv", "--features", "X.csv", *rest, status=2)
     assert "cannot be printed" in message
     assert not (home / "-").exists()
+
+
+@pytest.mark.parametrize("output", ["no/such/folder/labels.csv", "labels.txt"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("aggregate", "unread.csv"),
+        ("workers", "unread.csv"),
+        ("agreement", "unread.csv"),
+        ("compare", "unread.csv"),
+        ("plan", "unread.csv"),
+        ("judges", "unread.csv"),
+        ("predict", "unread", "unread.csv"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_an_output_that_cannot_be_written_is_refused_before_any_work(words, output, fails):
+    message = fails(*words, "-o", output, status=2 if output.endswith(".txt") else 1)
+    assert "written" in message
+    assert "unread" not in message

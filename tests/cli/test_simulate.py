@@ -104,7 +104,7 @@ def test_never_overwrites_without_saying_so(capsys, tmp_path):
         (["--spammers", "11"], 2, "at least one good worker"),
         (["--spammers", "-1"], 2, "0 or more"),
         (["--redundancy", "12"], 2, "12 labels from 11 workers"),
-        (["--redundancy", "0"], 2, "per_task=0"),
+        (["--redundancy", "0"], 2, "--redundancy: '0' is not"),
         (["--classes", "1"], 2, "2 or more"),
         (["--tasks", "0"], 2, "1 or more"),
         (["--accuracy", "0.9"], 2, "a pair"),
@@ -125,3 +125,10 @@ def test_needs_a_folder(capsys):
     status, _, err = said(capsys, "classroom")
     assert status == 2
     assert "-o" in err
+
+
+@pytest.mark.parametrize("flag", ["--tasks", "--workers", "--classes", "--redundancy"])
+def test_counts_are_refused_in_the_words_of_the_command(flag, tmp_path, fails):
+    assert f"{flag}: '0' is not" in fails(
+        "simulate", "-o", str(tmp_path / "s"), flag, "0", status=2
+    )

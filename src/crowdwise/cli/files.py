@@ -38,6 +38,17 @@ def refuse_overwriting(args: Namespace) -> None:
         written.add(target)
 
 
+def refuse_output(args: Namespace) -> None:
+    """Refuse a table's path that cannot be written, before the work for it is done."""
+    from crowdwise.io.atomic import refuse_unwritable
+    from crowdwise.io.write import refuse_other_tables
+
+    on_spark = getattr(args, "engine", None) == "spark"  # which writes a folder
+    if getattr(args, "writes_table", False) and args.output not in (None, "-") and not on_spark:
+        refuse_other_tables(args.output)
+        refuse_unwritable(args.output)
+
+
 def refuse_screen(path: str | None, what: str) -> None:
     """Refuse to print binary data."""
     if path == "-":

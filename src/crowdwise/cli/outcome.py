@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from pathlib import Path
 
 from crowdwise import progress
-from crowdwise.cli.files import refuse_overwriting
+from crowdwise.cli.files import refuse_output, refuse_overwriting
 from crowdwise.errors import CrowdwiseError, ParameterError, explain
 from crowdwise.screen import Screen, printable
 
@@ -27,6 +27,7 @@ def run_safely(run: Callable[[Namespace], int], args: Namespace) -> int:
     """Run a command; turn any error into a message and an exit status."""
     try:
         refuse_overwriting(args)
+        refuse_output(args)
         with stop_at_once(args), show_steps(args), word_warnings(args), guard_screen():
             status = run(args)
             sys.stdout.flush()

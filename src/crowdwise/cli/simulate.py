@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from crowdwise.cli.numbers import amount, finite, natural, seed
+from crowdwise.cli.numbers import amount, finite, natural, seed, whole
 from crowdwise.cli.outcome import say
 from crowdwise.errors import ParameterError, explain, plural
 from crowdwise.typing import Json
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from crowdwise.datasets import Crowd
     from crowdwise.simulate import Worker
 
+POSITIVE = whole(1)
+
 # Flags of a custom crowd: default, type and help.
 CUSTOM: dict[str, tuple[Any, Callable[[str], float], str]] = {
-    "tasks": (300, natural, "number of tasks"),
-    "workers": (11, natural, "number of workers of all kinds together"),
-    "classes": (2, natural, "number of classes"),
-    "redundancy": (5, natural, "number of labels per task"),
+    "tasks": (300, POSITIVE, "number of tasks"),
+    "workers": (11, POSITIVE, "number of workers of all kinds together"),
+    "classes": (2, POSITIVE, "number of classes"),
+    "redundancy": (5, POSITIVE, "number of labels per task"),
     "spammers": (0, natural, "workers who label at random"),
     "adversaries": (0, natural, "workers who are wrong on purpose"),
     "colluders": (0, natural, "workers who copy the first worker"),

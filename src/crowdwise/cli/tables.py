@@ -26,6 +26,7 @@ def add_output_options(parser: ArgumentParser, *, aligned: bool = False) -> None
         help="write to .csv, .tsv, .json, .jsonl or .parquet, also .gz (default: standard output)",
     )
     group.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.set_defaults(writes_table=True)
     if aligned:
         text = "print aligned columns, even to a pipe"
         group.add_argument("--table", action="store_true", help=text)
