@@ -148,24 +148,12 @@ ONCE = {
         n_workers=7, per_task=3, diligence=0.5, uneven=0.7
     ),
 }
-DENSE = {
-    "12 workers of every task, half of whom copy .7": kind(
-        n_workers=12, per_task=12, family=6, copied=0.7, copiers=0.5
-    ),
-    "10 workers of every task, 3 classes, four copy .7": kind(
-        n_workers=10, per_task=10, n_classes=3, family=4, copied=0.7, copiers=0.4
-    ),
-    "9 workers of every task, 3 classes, families of 3 who copy .6": kind(
-        n_workers=9, per_task=9, n_classes=3, family=3, copied=0.6
-    ),
-    "10 workers of every task, 3 classes, all alone": kind(n_workers=10, per_task=10, n_classes=3),
-}
 
 
 def run(job: tuple[str, int]) -> tuple[str, dict[str, float]]:
     name, seed = job
     warnings.simplefilter("ignore")
-    return name, measure(BayesBag(), (IN_VIEW | ONCE | DENSE)[name](seed), seed)
+    return name, measure(BayesBag(), (IN_VIEW | ONCE)[name](seed), seed)
 
 
 def jobs(kinds: dict[str, Callable[[int], Simulated]]) -> list[tuple[str, int]]:
@@ -186,8 +174,7 @@ def lines(found: list[tuple[str, dict[str, float]]]) -> list[list[str]]:
 
 def main() -> None:
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        found = [list(pool.map(run, jobs(kinds))) for kinds in (IN_VIEW, ONCE, DENSE)]
-    seen, once, dense = found
+        seen, once = (list(pool.map(run, jobs(kinds))) for kinds in (IN_VIEW, ONCE))
     head = ["crowd", "runs", *METRICS]
     text = "\n\n".join(
         [
@@ -200,12 +187,9 @@ def main() -> None:
             table(head, lines(seen)),
             "Looked at once, afterward:",
             table(head, lines(once)),
-            "Added for families that labels show (crowdwise.aggregate.families), which were then "
-            "taken into account; other crowds of the last three kinds were in view:",
-            table(head, lines(dense)),
         ]
     )
-    rows = [{"crowd": name, **own} for name, own in seen + once + dense]
+    rows = [{"crowd": name, **own} for name, own in seen + once]
     save(NAME, provenance("python benchmarks/held_out_crowds.py"), rows, text)
     sys.stdout.write(text + "\n")
 

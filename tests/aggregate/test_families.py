@@ -87,6 +87,13 @@ def test_nothing_is_found_where_nothing_can_be():
     assert_array_equal(found.number, np.full(4, -1))
 
 
+def test_none_are_looked_for_among_very_many_classes():
+    votes = crowd(0, (1, 4, 6))[0]
+    wide = Annotations.from_codes(votes.task, votes.worker, votes.label, classes=np.arange(106))
+    engine = MemoryEngine(wide)
+    assert np.isnan(measure_families(engine, fingerprint(engine)).p_value)
+
+
 def test_worth_counts_pairs_within_a_family():
     families = Families(np.array([0, 0, 1, 1, -1]), np.array([0.5, 0.8, 0.9, 1.0, 0.0]), 0.0)
     task = np.array([0, 0, 0, 0, 0, 1, 1, 2, 2, 4])

@@ -25,6 +25,7 @@ from crowdwise.inference import Engine, Fingerprints, normalize
 from crowdwise.inference.canonical import count_shared, rank, sample_shared
 from crowdwise.typing import Array, Floats, Ints
 
+MOST_CELLS = 100_000  # in all confusion matrices together
 MOST_WORKERS = 150  # that are compared, those with the most labels
 N_CROWDS = 12  # simulated crowds without families, and those that tell how they err in common
 LEVEL = 0.02  # of the test: its tail is rough, and .05 would be .1 in some crowds
@@ -78,10 +79,10 @@ class Families:
 def measure_families(engine: Engine, of: Fingerprints) -> Families:
     """Find families from the labels of an engine, whatever the names and the order of rows.
 
-    With many tasks, a sample of them is used.
+    With many tasks, a sample of them is used; with very many classes, none are looked for.
     """
     n_shared, n_labels = shared = count_shared(engine)
-    if find_reason(engine, n_shared):
+    if find_reason(engine, n_shared) or engine.n_workers * engine.n_classes**2 > MOST_CELLS:
         return Families.none(engine.n_workers)
     most = most_annotations(engine, n_labels / n_shared)
     some, known = sample_shared(engine, of, shared, most, LEAST_TASKS)
