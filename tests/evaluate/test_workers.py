@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from crowdwise import Annotations
+from crowdwise import Annotations, memory
 from crowdwise.aggregate import DawidSkene, MajorityVote
 from crowdwise.errors import AnnotationError
 from crowdwise.evaluate import wilson, worker_quality, workers
@@ -141,6 +141,9 @@ def test_matrices_too_large_to_be_drawn_are_left_alone(monkeypatch):
     assert (table["accuracy_low"] < table["accuracy"]).all()
     assert (table["accuracy_high"] > table["accuracy"]).all()
     assert_allclose(table["skill"], expected["skill"], atol=0.1)
+    monkeypatch.setattr(memory, "available_memory", lambda: 24 * 30 * 3**2 - 1)
+    with pytest.raises(AnnotationError, match=r"6\.48 kB of memory: (.|\n)*merge rare classes"):
+        worker_quality(crowd.annotations)
 
 
 def test_doubt_about_the_truth_widens_the_interval():

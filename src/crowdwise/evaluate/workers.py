@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from crowdwise.aggregate import BayesBag, DawidSkene, OneCoin
 from crowdwise.annotations import Annotations
 from crowdwise.base.aggregator import Aggregator
+from crowdwise.errors import AnnotationError
 from crowdwise.evaluate.draws import draw_crowds
 from crowdwise.evaluate.intervals import check_interval, credible, wilson
 from crowdwise.evaluate.label_counts import once_per_worker
@@ -20,6 +21,7 @@ from crowdwise.evaluate.worker_skill import measure_signal, measure_skill
 from crowdwise.inference.posteriors import as_array
 from crowdwise.inference.simplex import clamp
 from crowdwise.io import as_gold
+from crowdwise.memory import refuse_too_large
 from crowdwise.typing import AnnotationsLike, Array, Floats, GoldLike, Ints, RandomState
 
 MOST_CELLS = 20_000_000  # in all confusion matrices together, to draw them
@@ -108,6 +110,11 @@ def worker_quality(
     check_interval(0, confidence)
     check_interval(0, significance)
     data = once_per_worker(annotations)
+    if has_large_matrices(data):
+        size = f"confusion matrices of {data.n_workers:,} workers and {data.n_classes:,} classes"
+        fix = "merge rare classes into one, as crowdwise report does"
+        needed = 24.0 * data.n_workers * data.n_classes**2
+        refuse_too_large("The quality of workers", needed, size, fix, AnnotationError)
     known = None if gold is None else as_gold(gold, data)
     posterior = clamp(model_posterior(data, model, gold), known)
     shared = data.redundancy[data.task] > 1
