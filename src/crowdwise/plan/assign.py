@@ -75,6 +75,8 @@ def _value(
     gain = policy.gain_by(posterior, confusion)
     if gain is None:  # the policy ignores workers: the most accurate come first
         gain = anyone[pairs.task] * np.einsum("nkk,nk->n", confusion, posterior)
+    else:
+        gain = gain * outlook.news[pairs.task]
     return gain * answers
 
 

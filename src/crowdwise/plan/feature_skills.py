@@ -56,7 +56,7 @@ class FeatureSkills(Skills):
         return np.asarray(left[:, :DIRECTIONS] * np.sqrt(len(X)))
 
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
-        plain, z = outlook.confusion(workers), self.directions[task_rows(self.X, outlook)]
+        plain, z = outlook.draw(workers), self.directions[task_rows(self.X, outlook)]
         slopes = np.vstack([find_slopes(outlook, z), np.zeros(z.shape[1])])
         slopes[-1] = slopes[:-1].mean(axis=0) if len(slopes) > 1 else 0.0  # of unknown workers
 

@@ -20,6 +20,8 @@ from crowdwise.typing import Array, Floats, Ints
 # number for each worker is too little.
 VIEWS = (BayesBag.default_base, OneCoin(smoothing=(4.0, 1.0), max_iter=40, tol=1e-4))
 
+DEPENDENCE = 0.1  # of the labels of a task, about that of most crowds
+
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
@@ -54,6 +56,15 @@ class Outlook:
         return judge_workers(self.votes, self.independent, self.known)
 
     @property
+    def news(self) -> Floats:
+        """How much of another label's information is new, by task: less, the more it has.
+
+        Labels of a task share errors, so that ``n`` of them count as ``n / (1 + (n - 1) *
+        DEPENDENCE)`` independent ones; this is what one more would add.
+        """
+        return (1.0 + DEPENDENCE * np.maximum(self.n_labels - 1.0, 0.0)) ** -2
+
+    @property
     def crowd(self) -> Floats:
         """P(label | truth) of a label by anyone, (truth, label)."""
         return self.judged.crowd
@@ -67,6 +78,10 @@ class Outlook:
     def confusion(self, workers: Ints) -> Floats:
         """Return P(label | truth) of workers by number, (worker, truth, label); -1 is anyone."""
         return self.judged.confusion(workers)
+
+    def draw(self, workers: Ints) -> Floats:
+        """Return matrices drawn from what is believed of workers, anew as labels come in."""
+        return self.judged.draw(workers, np.random.RandomState(self.votes.n_annotations % 2**32))
 
 
 def infer(model: Aggregator, votes: Annotations, gold: Ints | None) -> Floats:

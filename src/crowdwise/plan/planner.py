@@ -54,9 +54,10 @@ class Planner(BaseEstimator):
         Share of the budget for labels of tasks with a known truth, to watch the workers. By
         default these are labeled as if their truths were unknown: only then do they show how
         often the others are right, and can confirm a promise.
-    evenly : float, default=0.3
+    evenly : float, default=0
         Share of the budget that goes to the tasks with the fewest labels, whatever the policy
-        says: if the model is wrong about which tasks are uncertain, no task is left behind.
+        says. By default only the gains decide; these count less, the more labels a task has, so
+        that no task is left behind for long.
     skills : Skills, optional
         How well workers would do on tasks, if certain workers are available: by default
         :class:`~crowdwise.plan.PlainSkills`, estimated from their labels so far. With
@@ -94,7 +95,7 @@ class Planner(BaseEstimator):
         target: float = 0.95,
         min_labels: int = 2,
         checks: float | None = None,
-        evenly: float = 0.3,
+        evenly: float = 0.0,
         skills: Skills | None = None,
     ) -> None:
         self.model = model

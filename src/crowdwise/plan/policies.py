@@ -64,7 +64,8 @@ class ByConfusion(Policy):
         posterior, crowd = outlook.posterior, outlook.crowd[None]
         rows = max(AT_ONCE // crowd.size, 1)
         starts = range(0, max(len(posterior), 1), rows)
-        return np.concatenate([self.gain_by(posterior[i : i + rows], crowd) for i in starts])
+        gains = [self.gain_by(posterior[i : i + rows], crowd) for i in starts]
+        return np.asarray(np.concatenate(gains) * outlook.news)
 
     @abstractmethod
     def gain_by(self, posterior: Floats, confusion: Floats) -> Floats: ...

@@ -8,18 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize_scalar
-from scipy.special import betaincinv, log_softmax, softmax
+from scipy.special import betaincinv, softmax
 from scipy.stats import hypergeom
 
 from crowdwise.annotations import TIE
-from crowdwise.plan.other_labels import TINY, without_own
+from crowdwise.plan.other_labels import MOST_LABELS, TINY, find_heat, without_own
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Array, Floats, Ints
 
 MISSED = 0.01  # chance that one look promises too much: over many looks, below 5%
-MOST_LABELS = 100_000  # that are predicted
-COOLEST, HOTTEST = 1.0, 8.0  # posteriors are only softened
 
 
 @dataclass(frozen=True)
@@ -69,12 +66,8 @@ def soften(outlook: Outlook) -> Floats:
     several = several[:: len(several) // MOST_LABELS + 1]  # enough for a single number
     parts = list(without_own(votes, posterior, several))
     others, own = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
-
-    def loss(heat: float) -> float:
-        return -float(np.log(np.exp(log_softmax(others / heat, axis=1) + own).sum(axis=1)).mean())
-
-    found = minimize_scalar(loss, bounds=(COOLEST, HOTTEST), method="bounded")
-    return np.asarray(softmax(np.log(np.maximum(posterior, TINY)) / found.x, axis=1))
+    heat = find_heat(others, own)
+    return np.asarray(softmax(np.log(np.maximum(posterior, TINY)) / heat, axis=1))
 
 
 def find_done(

@@ -31,10 +31,14 @@ class Skills(ABC):
 
 @dataclass(frozen=True)
 class PlainSkills(Skills):
-    """Skill that is equal on all tasks of a class, estimated from the labels so far."""
+    """Skill that is equal on all tasks of a class, as the labels so far suggest it.
+
+    It is drawn from what they leave possible, anew as labels come in (Thompson sampling): who is
+    hardly known is tried, and nobody is preferred for long by chance.
+    """
 
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
-        confusion = outlook.confusion(workers)
+        confusion = outlook.draw(workers)
         return lambda _, row: (confusion[row], np.ones(len(row)))
 
 
@@ -77,7 +81,7 @@ class PredictedSkills(Skills):
                     fix="fit it first: LIA().fit(X, annotations)",
                 )
             )
-        plain = outlook.confusion(workers)
+        plain = outlook.draw(workers)
         named = [i for i, worker in enumerate(workers) if worker >= 0]
         names = outlook.votes.workers[workers[named]]
         known = np.isin(names, learner.workers_)
