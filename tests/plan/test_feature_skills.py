@@ -74,7 +74,7 @@ def test_features_that_tell_nothing_change_nothing():
     outlook = Planner().look(votes).outlook_
     noise = np.random.RandomState(3).standard_normal((300, 4))
     confusion, answers = FeatureSkills(noise).of(outlook, np.arange(6))(np.arange(6), np.arange(6))
-    assert_allclose(confusion, outlook.draw(np.arange(6)), atol=0.06)
+    assert_allclose(confusion, outlook.drawing()(np.arange(6)), atol=0.06)
     assert (answers == 1).all()
 
 

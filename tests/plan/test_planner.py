@@ -16,11 +16,11 @@ from crowdwise.plan import (
     InformationGain,
     LeastConfident,
     Outlook,
-    PlainSkills,
     Planner,
     Policy,
     PredictedSkills,
     RandomTasks,
+    Skills,
 )
 from crowdwise.plan.assign import Pairings, value_pairs
 from crowdwise.simulate import confused_crowd, one_coin_confusion, replay
@@ -77,16 +77,21 @@ def test_a_label_brings_less_the_more_there_are():
     matrix = np.full((2, 12), -1)
     matrix[0, :10], matrix[1, :2] = [0, 1] * 5, [0, 1]
     outlook = Outlook(Annotations.from_matrix(matrix), np.full((2, 2), 0.5))
+
+    class Alike(Skills):
+        def of(self, outlook, workers):
+            return lambda _, row: (outlook.confusion(workers)[row], np.ones(len(row)))
+
     for policy in (InformationGain(), AccuracyGain()):
         many, few = policy.gain(outlook)
         assert_allclose(many / few, (1.1 / 1.9) ** 2)
         pairs = Pairings(np.array([0, 1]), np.array([0, 0]))
-        many, few = value_pairs(outlook, policy, PlainSkills(), pairs, np.array([10]))
+        many, few = value_pairs(outlook, policy, Alike(), pairs, np.array([10]))
         assert_allclose(many / few, (1.1 / 1.9) ** 2)
 
 
 def test_workers_who_are_hardly_known_are_tried():
-    """Their skill is drawn from what is possible, anew as labels come in."""
+    """Their skill is drawn from what is possible, by the labels alone."""
     crowd = confused_crowd(one_coin_confusion([0.7] * 6, 2), 200, 4, random_state=0)
     rows, asked = crowd.annotations.to_frame(), set()
     workers = [*range(6), *(f"new {i}" for i in range(6))]
@@ -154,7 +159,7 @@ def test_only_pairs_that_are_offered_are_asked_for(crowd):
 def test_a_cheap_judge_is_asked_before_people(crowd):
     costs = {0: 1.0, 1: 1.0, "judge": 0.05}
     plan = Planner(IBCC(), cost=costs, target=1.0).next(crowd.annotations, 2, available=costs)
-    assert (plan["worker"] == "judge").sum() > 20
+    assert (plan["worker"] == "judge").sum() > 15
     assert plan["cost"].sum() <= 2
 
 

@@ -56,12 +56,12 @@ class FeatureSkills(Skills):
         return np.asarray(left[:, :DIRECTIONS] * np.sqrt(len(X)))
 
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
-        plain, z = outlook.draw(workers), self.directions[task_rows(self.X, outlook)]
+        draw, z = outlook.drawing(), self.directions[task_rows(self.X, outlook)]
         slopes = np.vstack([find_slopes(outlook, z), np.zeros(z.shape[1])])
         slopes[-1] = slopes[:-1].mean(axis=0) if len(slopes) > 1 else 0.0  # of unknown workers
 
         def skills(task: Ints, row: Ints) -> tuple[Floats, Floats]:
-            confusion = plain[row]
+            confusion = draw(workers[row])
             shift = (z[task] * slopes[workers[row]]).sum(axis=1)
             right = np.clip(np.einsum("nkk->nk", confusion), EDGE, 1.0 - EDGE)
             right = expit(logit(right) + shift[:, None])

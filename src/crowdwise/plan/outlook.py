@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,9 +80,10 @@ class Outlook:
         """Return P(label | truth) of workers by number, (worker, truth, label); -1 is anyone."""
         return self.judged.confusion(workers)
 
-    def draw(self, workers: Ints) -> Floats:
-        """Return matrices drawn from what is believed of workers, anew as labels come in."""
-        return self.judged.draw(workers, np.random.RandomState(self.votes.n_annotations % 2**32))
+    def drawing(self) -> Callable[[Ints], Floats]:
+        """Return a function that draws workers' matrices, with a seed of these labels."""
+        rng = np.random.RandomState(self.votes.n_annotations % 2**32)
+        return lambda workers: self.judged.draw(workers, rng)
 
 
 def infer(model: Aggregator, votes: Annotations, gold: Ints | None) -> Floats:

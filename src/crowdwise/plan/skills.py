@@ -33,13 +33,13 @@ class Skills(ABC):
 class PlainSkills(Skills):
     """Skill that is equal on all tasks of a class, as the labels so far suggest it.
 
-    It is drawn from what they leave possible, anew as labels come in (Thompson sampling): who is
-    hardly known is tried, and nobody is preferred for long by chance.
+    For each pair of task and worker it is drawn from what they leave possible (Thompson sampling):
+    whoever may be the best is asked as often as this is probable.
     """
 
     def of(self, outlook: Outlook, workers: Ints) -> PairSkills:
-        confusion = outlook.draw(workers)
-        return lambda _, row: (confusion[row], np.ones(len(row)))
+        draw = outlook.drawing()
+        return lambda _, row: (draw(workers[row]), np.ones(len(row)))
 
 
 class Competence(Protocol):
@@ -81,7 +81,7 @@ class PredictedSkills(Skills):
                     fix="fit it first: LIA().fit(X, annotations)",
                 )
             )
-        plain = outlook.draw(workers)
+        draw = outlook.drawing()
         named = [i for i, worker in enumerate(workers) if worker >= 0]
         names = outlook.votes.workers[workers[named]]
         known = np.isin(names, learner.workers_)
@@ -95,7 +95,7 @@ class PredictedSkills(Skills):
             response = np.asarray(ask(X, names[known]))
 
         def skills(task: Ints, row: Ints) -> tuple[Floats, Floats]:
-            confusion, answers, at = plain[row], np.ones(len(row)), column[row]
+            confusion, answers, at = draw(workers[row]), np.ones(len(row)), column[row]
             given = at >= 0
             answers[given] = response[task[given], at[given]]
             confusion[given] = with_accuracy(confusion[given], right[task[given], at[given]])
