@@ -8,6 +8,7 @@ from scipy.special import expit, log_softmax, logit, softmax
 from crowdwise import Annotations
 from crowdwise.aggregate import IBCC
 from crowdwise.inference import pooled_confusion
+from crowdwise.plan import other_labels
 from crowdwise.plan.other_labels import (
     POOLING,
     SHIFTS,
@@ -65,6 +66,21 @@ def test_judgments_equal_the_plain_loops():
     weight = np.array(evidence) / np.sum(evidence)
     assert_allclose(judged.belief, np.tensordot(weight, beliefs, axes=1), rtol=1e-5, atol=1e-9)
     assert_allclose(judged.skills, judged.belief[:7] @ judged.right)
+
+
+def test_a_sample_of_tasks_judges_many_labels(monkeypatch):
+    """Not of labels: every second label of tasks with two is always by the same workers."""
+    votes = make([0.95, 0.6] * 3, n_tasks=3_000, per_task=2)
+    posterior = np.asarray(IBCC().fit(votes).posterior_)
+    known = np.zeros(3_000, dtype=bool)
+    whole = judge_workers(votes, posterior, known).skills
+    for name in ("MOST_LABELS", "MOST_JUDGED"):
+        monkeypatch.setattr(other_labels, name, 3_500)
+    part = judge_workers(votes, posterior, known).skills
+    assert 0 < abs(whole - part).max() < 0.12
+    rows = other_labels.sample(votes, np.arange(6_000), 3_500)
+    assert len(rows) == 3_000
+    assert np.bincount(votes.worker[rows]).min() > 300
 
 
 def test_draws_follow_the_belief():

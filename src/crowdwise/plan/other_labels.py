@@ -21,6 +21,7 @@ SHIFTS = np.linspace(-4.0, 4.0, 17)  # between the log-odds of a worker and of t
 SPREADS = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.4])  # that shifts may have
 STEPS = 10  # of EM for the crowd's matrix
 MOST_LABELS = 100_000  # that the crowd's matrix and the heat are estimated from
+MOST_JUDGED = 1_000_000  # labels that workers are judged by
 COOLEST, HOTTEST = 1.0, 8.0  # posteriors are only softened
 
 
@@ -38,6 +39,12 @@ def without_own(
         own = np.log(confusion[votes.worker[some], :, votes.label[some]])
         log_posterior = np.log(np.maximum(posterior[votes.task[some]], TINY))
         yield some, log_softmax(log_posterior - own, axis=1), own
+
+
+def sample(votes: Annotations, rows: Ints, most: int) -> Ints:
+    """Return the labels of a part of the tasks, if there are more than so many labels."""
+    step = len(rows) // most + 1
+    return rows[votes.task[rows] % step == 0]
 
 
 def find_heat(others: Floats, own: Floats) -> float:
@@ -83,7 +90,7 @@ def judge_workers(votes: Annotations, posterior: Floats, known: Array) -> Judged
     k = votes.n_classes
     rows = np.flatnonzero((votes.redundancy > 1)[votes.task] | known[votes.task])
     weight = np.ones(votes.n_annotations) if votes.weight is None else votes.weight
-    some = rows[:: len(rows) // MOST_LABELS + 1]
+    some = sample(votes, rows, MOST_LABELS)
     parts = list(without_own(votes, posterior, some))
     others, own = (np.concatenate([np.zeros((0, k)), *(p[i] for p in parts)]) for i in (1, 2))
     heat = find_heat(others, own) if len(some) else COOLEST
@@ -94,7 +101,7 @@ def judge_workers(votes: Annotations, posterior: Floats, known: Array) -> Judged
         np.broadcast_to(crowd, (len(SHIFTS), k, k)), expit(odds + SHIFTS[:, None])
     )
     likely = np.zeros((len(SHIFTS), votes.n_workers))
-    for each, log_truth, _ in without_own(votes, posterior, rows):
+    for each, log_truth, _ in without_own(votes, posterior, sample(votes, rows, MOST_JUDGED)):
         truth, worker = softmax(log_truth / heat, axis=1), votes.worker[each]
         for label in range(k):
             at = votes.label[each] == label

@@ -12,7 +12,7 @@ from scipy.special import betaincinv, softmax
 from scipy.stats import hypergeom
 
 from crowdwise.annotations import TIE
-from crowdwise.plan.other_labels import MOST_LABELS, TINY, find_heat, without_own
+from crowdwise.plan.other_labels import MOST_LABELS, TINY, find_heat, sample, without_own
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Array, Floats, Ints
 
@@ -63,7 +63,7 @@ def soften(outlook: Outlook) -> Floats:
     several = np.flatnonzero(votes.redundancy[votes.task] > 1)
     if not len(several):
         return posterior
-    several = several[:: len(several) // MOST_LABELS + 1]  # enough for a single number
+    several = sample(votes, several, MOST_LABELS)  # enough for a single number
     parts = list(without_own(votes, posterior, several))
     others, own = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
     heat = find_heat(others, own)

@@ -33,7 +33,7 @@ class Skills(ABC):
 class PlainSkills(Skills):
     """Skill that is equal on all tasks of a class, as the labels so far suggest it.
 
-    For each pair of task and worker it is drawn from what they leave possible (Thompson sampling):
+    For each pair of task and worker it is drawn from what is still possible (Thompson sampling):
     whoever may be the best is asked as often as this is probable.
     """
 
