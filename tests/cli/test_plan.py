@@ -80,11 +80,17 @@ def test_says_where_nothing_can_be_promised(files, capsys):
     out, err = capsys.readouterr()
     assert "0 of 80 tasks done. No data can show that 100.0% are right" in err
     assert "… and 60 more" in out
-    assert run("plan", files.votes, "--target", 0.9, *QUICK) == 0
+    assert run("plan", files.votes, "--target", 0.8, *QUICK) == 0
     err = capsys.readouterr().err
     assert (
-        "for 90.0%, give the truths of 44 tasks drawn at random (--gold-file); 0 are known" in err
+        "for 80.0%, give the truths of 24 tasks drawn at random (--gold-file); 0 are known" in err
     )
+
+
+def test_says_where_tasks_are_too_few_to_promise_anything(files, capsys):
+    assert run("plan", files.votes, "--target", 0.99, *QUICK) == 0
+    said = "Nothing can be promised: 80 tasks are too few to show that 99.0% of their labels"
+    assert said in capsys.readouterr().err
 
 
 def test_known_truths_are_used(files, capsys):
@@ -92,9 +98,7 @@ def test_known_truths_are_used(files, capsys):
     assert run("plan", files.votes, *flags) == 0
     assert "by 80 known truths" in capsys.readouterr().err
     assert run("plan", files.votes, "--target", 0.95, *flags[2:]) == 0
-    assert (
-        "give the truths of 90 tasks drawn at random (--gold-file); 80" in capsys.readouterr().err
-    )
+    assert "80 tasks are too few to show that 95.0% of their labels" in capsys.readouterr().err
 
 
 def test_says_where_truths_show_that_the_target_is_missed():

@@ -5,7 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import hypergeom
 
+from crowdwise.plan import Planner
 from crowdwise.plan.promise import MISSED, Tally, find_shown, rules_out, truths_needed
+from crowdwise.simulate import OneCoinWorker, replay, simulate_crowd
 
 CASES = [(80, 60, 0.8), (200, 80, 0.9), (300, 150, 0.95)]
 
@@ -57,3 +59,37 @@ def test_truths_that_are_needed():
         allowed = int((1 - target) * (large - least))
         assert rules_out(large, least, 0, allowed)
         assert not rules_out(large, least - 1, 0, allowed)
+
+
+@pytest.mark.parametrize(("target", "n_tasks"), [(0.9, 108), (0.95, 300), (0.99, 1_000)])
+def test_as_many_truths_as_needed_show_the_target_and_fewer_do_not(target, n_tasks):
+    needed = int(truths_needed(target, n_tasks))
+    assert needed > truths_needed(target)
+
+    def shown(n_gold):
+        right = np.full(n_tasks, np.nan)
+        right[:n_gold] = 1.0
+        return find_shown(right, np.ones(n_tasks, dtype=bool), target)[0] == n_tasks
+
+    assert shown(needed)
+    assert not any(shown(n) for n in range(int(truths_needed(target)), needed))
+
+
+def test_many_tasks_need_no_more_truths_than_infinitely_many():
+    assert [truths_needed(0.99, n) for n in (1_000_000, 5_000, 1_000)] == [459, 475, 683]
+    assert truths_needed(0.99, 333) == truths_needed(1.0) == np.inf
+
+
+def test_99_percent_are_promised_where_the_crowd_and_the_truths_suffice():
+    workers = 20 * [OneCoinWorker((0.93, 0.99))]
+    crowd = simulate_crowd(1_500, n_classes=2, per_task=6, workers=workers, random_state=0)
+    planner = Planner(target=0.99)
+    course = replay(crowd.annotations, crowd.truth, planner, batch=1, n_gold=560, stop=True)
+    end = course.iloc[-1]
+    assert end["done"] == 1_500
+    assert end["labels"] < crowd.annotations.n_annotations
+    assert 0.99 <= end["promised"] <= end["done_accuracy"]
+    few = dict(enumerate(crowd.truth[:500]))  # all of them right, but too few
+    promise = planner.look(crowd.annotations, few).done()
+    assert not promise.checked
+    assert np.isnan(promise.low)

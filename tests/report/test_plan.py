@@ -1,5 +1,7 @@
 """The section on progress: what a planner says of the labels."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from crowdwise.aggregate import IBCC
@@ -34,4 +36,13 @@ def test_the_page_says_what_is_done_and_what_comes_next(crowd):
     assert "Progress toward 95% right" in page
     assert facts.plan.contested[0].name in page
     assert "is based on the labels alone" in page
+    assert "There are too few tasks to check it" in page
+    plan = replace(facts.plan, n_done=99, checked=True, expected=0.97, low=0.951)
+    shown = replace(facts, plan=plan)
+    assert "at least 95%. Known truths confirm this" in to_html(shown)
+    missed = replace(facts, plan=replace(facts.plan, checked=True, expected=np.nan, low=np.nan))
+    assert "do not show that 95% of the labels of any others are right" in to_html(missed)
+    assert "confirm" not in to_html(missed).split("Progress toward")[1][:800]
+    many = replace(facts, plan=replace(facts.plan, n_needed=105))
+    assert "The truths of 105 tasks drawn at random can check it" in to_html(many)
     assert plan_facts(data.filter(data.worker == 0), facts.workers.accuracy, None, 0) is None

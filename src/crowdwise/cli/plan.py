@@ -147,7 +147,7 @@ def show(table: "pd.DataFrame") -> str:
 
 def summarize(planner: "Planner") -> str:
     """Summarize how many tasks are done, and what is promised or expected of them."""
-    from crowdwise.plan import truths_needed
+    from crowdwise.plan import MOST_TRUTHS, truths_needed
 
     promise, n_tasks = planner.done(), planner.outlook_.votes.n_tasks
     n_known, target = int(planner.outlook_.known.sum()), f"{planner.target:.1%}"
@@ -164,9 +164,14 @@ def summarize(planner: "Planner") -> str:
         )
     if not isnan(promise.accuracy):
         done += f": {promise.accuracy:.1%} of their labels are expected to be right"
-    needed = truths_needed(planner.target)
-    if needed == inf:
+    needed = truths_needed(planner.target, n_tasks)
+    if truths_needed(planner.target) == inf:
         return f"{done}. No data can show that {target} are right; lower --target"
+    if needed > MOST_TRUTHS * n_tasks:
+        return (
+            f"{done}. Nothing can be promised: {plural(n_tasks, 'task')} are too few to show that "
+            f"{target} of their labels are right; lower --target, or add tasks"
+        )
     return (
         f"{done}. Labels alone promise nothing: for {target}, give the truths of "
         f"{plural(int(needed), 'task')} drawn at random (--gold-file); {n_known:,} are known"

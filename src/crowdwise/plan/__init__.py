@@ -11,10 +11,11 @@ from crowdwise.plan.policies import (
     Policy,
     RandomTasks,
 )
-from crowdwise.plan.promise import Promise, truths_needed
+from crowdwise.plan.promise import MOST_TRUTHS, Promise, truths_needed
 from crowdwise.plan.skills import PlainSkills, PredictedSkills, Skills
 
 __all__ = [
+    "MOST_TRUTHS",
     "AccuracyGain",
     "FeatureSkills",
     "FewestLabels",

@@ -216,7 +216,8 @@ class Planner(BaseEstimator):
 
         These are as many tasks as possible for which known truths show that ``target`` of the
         labels are right. This takes 44 truths of tasks drawn at random for 0.9, 90 for 0.95, 459
-        for 0.99, or more if some of the labels are wrong. With fewer, they are as many tasks as
+        for 0.99; more if some of the labels are wrong, or if there are few tasks
+        (``truths_needed(0.99, 1_000)`` is 683). With fewer, they are as many tasks as
         the labels lead to expect, and nothing is promised: labels alone cannot show errors that
         most workers share.
         """

@@ -16,6 +16,8 @@ from crowdwise.plan.other_labels import MOST_LABELS, TINY, find_heat, sample, wi
 from crowdwise.plan.outlook import Outlook
 from crowdwise.typing import Array, Floats, Ints
 
+ENOUGH = 5  # times as many truths as of very many tasks are always enough
+MOST_TRUTHS = 0.9  # share of the tasks above which a promise would be about hardly any others
 MISSED = 0.01  # chance that one look promises too much: over many looks, below 5%
 
 
@@ -84,7 +86,7 @@ def find_done(
     order = order[np.argsort(-sure[order], kind="stable")]
     whole = np.append(np.diff(sure[order]) < -TIE, True)[: len(order)]  # ties stay together
     right = np.full(len(sure), np.nan) if right is None else right
-    checked = int((~np.isnan(right)).sum()) >= truths_needed(target)
+    checked = int((~np.isnan(right)).sum()) >= truths_needed(target, len(sure))
     accuracy = low = high = math.nan
     n_gold = 0
     if checked:
@@ -105,11 +107,21 @@ def find_done(
     return Promise(tasks, accuracy, low, high, target, n_gold, checked)
 
 
-def truths_needed(target: float) -> float:
-    """Return how many known truths, all of them right, are needed to promise this share."""
+def truths_needed(target: float, n_tasks: int | None = None) -> float:
+    """Return how many known truths, all of their labels right, are needed to promise this share.
+
+    Of ``n_tasks`` tasks more are needed than of very many: what is promised is about the others,
+    and these are few. Infinite if not even all truths but one suffice.
+    """
     if target >= 1:
         return math.inf
-    return math.ceil(math.log(MISSED) / math.log(target)) if target > 0 else 1
+    least = math.ceil(math.log(MISSED) / math.log(target)) if target > 0 else 1
+    if n_tasks is None:
+        return least
+    tried = np.arange(least, min(n_tasks, ENOUGH * least))
+    allowed = np.floor((1.0 - target) * (n_tasks - tried) + TINY).astype(np.int64)
+    shown = rules_out(n_tasks, tried, 0, allowed)
+    return int(tried[shown.argmax()]) if shown.any() else math.inf
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pandas as pd
 
 from crowdwise.annotations import Annotations
 from crowdwise.annotations.names import locate
-from crowdwise.plan import Planner
+from crowdwise.plan import MOST_TRUTHS, Planner, truths_needed
 from crowdwise.typing import Floats
 
 TARGET = 0.95
@@ -49,7 +49,8 @@ class PlanFacts:
     n_labels: int
     expected: float  # accuracy of the tasks that are done; NaN if none is
     low: float
-    checked: bool  # whether by known truths
+    checked: bool  # whether there are enough known truths
+    n_needed: int  # truths that are enough; 0 if all tasks are too few
     forecast: tuple[ForecastPoint, ...]
     contested: tuple[ContestedTask, ...]
 
@@ -71,7 +72,7 @@ def plan_facts(
         gold[place[place >= 0]] = locate(data.classes, known.to_numpy())[place >= 0]
         gold = None if (gold >= 0).all() else gold
     planner = Planner(target=TARGET).take(data, posterior, gold)
-    promise = planner.done()
+    promise, needed = planner.done(), truths_needed(TARGET, data.n_tasks)
     future = planner.forecast(data.n_annotations, n_draws=N_DRAWS, random_state=random_state)
     points = [
         ForecastPoint(
@@ -91,6 +92,7 @@ def plan_facts(
         expected=promise.accuracy,
         low=promise.low,
         checked=promise.checked,
+        n_needed=0 if needed > MOST_TRUTHS * data.n_tasks else int(needed),
         forecast=tuple(points),
         contested=tuple(find_contested(data, posterior, planner)),
     )
