@@ -146,6 +146,15 @@ def test_few_tasks_have_wide_intervals_not_an_error(n):
     assert not dependence(labels, random_state=0).effective_number.value > 3.0
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_no_skill_is_beyond_what_so_many_tasks_can_show(known):
+    labels, truth = simulate("independent", 30, 3)
+    labels[:, 0] = truth
+    judges = dependence(labels[:, [0, 1, 2]], truth if known else None).judges
+    assert judges["skill"].max() <= np.sqrt(32) + 1e-9
+    assert judges["redundant"].sum() < 2
+
+
 def test_judges_who_never_err_say_nothing_of_errors():
     truth = np.arange(60) % 2
     found = dependence(np.repeat(truth[:, None], 4, axis=1), truth)

@@ -217,9 +217,10 @@ def describe_judges(
 ) -> pd.DataFrame:
     """Describe each judge, and whether the panel could do without it."""
     total = errors.product.sum(axis=0) / np.maximum(errors.common.sum(axis=0), 1e-300)
-    deviation = np.sqrt(np.maximum(np.diag(total), 1e-12))
+    # Who never errs in n tasks may yet err in one of n + 2: no skill is beyond measure.
+    least = np.maximum(errors.skill**2 / (found.n_tasks + 2), 1e-12)
     proper = found.shrink()
-    skill = errors.skill / deviation
+    skill = errors.skill / np.sqrt(np.maximum(np.diag(total), least))
     noise = proper + RIDGE * np.eye(len(proper))
     worth = [1 - tell(skill, noise, np.delete(np.arange(len(skill)), j)) for j in range(len(skill))]
     return pd.DataFrame(
