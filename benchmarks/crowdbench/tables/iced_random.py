@@ -15,7 +15,6 @@ from crowdwise.learn import ICED
 
 N_CROWDS = 10
 FIRST = 1000  # seeds that no other table draws crowds with
-SEEN = "how close the penalties of its regression on votes are was settled with crowd 5 in view."
 
 
 def draw(number: int, seed: int) -> LearningSet:
@@ -36,10 +35,7 @@ TABLE = Table(
         "class 1:3 to 1:20 in both, 5 to 15 workers who are right on .5 to .8 of each class, 2 to "
         "5 labels a task."
     ),
-    rows={
-        "majority vote + LR": Row(lambda _: VotesThenLR()),
-        "ICED": Row(lambda _: ICED(), not_blind=SEEN),
-    },
+    rows={"majority vote + LR": Row(lambda _: VotesThenLR()), "ICED": Row(lambda _: ICED())},
     columns={f"crowd {number}": Column(partial(draw, number)) for number in range(N_CROWDS)},
     measure=measure,
     metrics=("accuracy", "balanced accuracy"),

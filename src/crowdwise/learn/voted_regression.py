@@ -16,8 +16,7 @@ from crowdwise.learn.search import deal_rows
 from crowdwise.learn.softmax_regression import LinearLearner, Matrix, softmax_regression
 from crowdwise.typing import FeaturesLike, Floats, Ints
 
-# To choose from, from strong to weak; where a class is rare, one step of ten decides too much.
-RIDGES = tuple(10.0 ** np.arange(5.0, -1.1, -0.5))
+RIDGES = tuple(10.0 ** np.arange(5.0, -1.1, -1.0))  # to choose from, from strong to weak
 MAX_ITER = 100
 
 
