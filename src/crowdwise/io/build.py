@@ -183,11 +183,12 @@ def _note_alone(long: LongTable) -> tuple[str, ...]:
 
 def _note_scores(built: Annotations) -> tuple[str, ...]:
     """Note labels that look like scores, of which each value is a class."""
-    values = as_numbers(built.classes) if built.n_classes > MOST_STEPS else None
+    classes = built.classes
+    values = as_numbers(classes) if len(classes) > MOST_STEPS else None
     if built.soft is not None or values is None or (values == values.round()).all():
         return ()
     return (
-        f"labels are {built.n_classes:,} different numbers, such as {listing(built.classes, 1)}, "
+        f"labels are {len(classes):,} different numbers, such as {listing(classes, 1)}, "
         "and each is a class: if they are scores, see crowdwise judges",
     )
 
