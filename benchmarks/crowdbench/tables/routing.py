@@ -31,13 +31,14 @@ SETS = (
     *("relevance", "rte", "sentiment_tweets", "sp_amt", "spc", "temp", "weather_amt", "wsd"),
     "zencrowd_us",
 )
-# Panels of language models, on which no policy was tried before the one that is the default: from
-# which score on a judge says yes, and above what the truth is yes.
+# Panels of language models: the score from which on a judge says yes, and that above which it
+# is true.
 PANELS = {"judges_civilcomments": (4.5, 0.5), "judges_asset": (50.0, 50.0)}
-# How strongly workers' matrices were pulled toward the crowd's was once chosen by all of these;
-# what is spent evenly, by simulated crowds and the first nine here. That two models judge the
-# workers was chosen by simulated crowds, and by seed 0 of eight of these.
-TRIED = dict.fromkeys(SETS, "policies were tried on these sets, over all of them together")
+# How workers are judged, that their skills are drawn, and that a label counts less the more its
+# task has, were chosen by one to five replays of these with seed 0, panels included; that two
+# models judge the workers, by simulated crowds and seed 0 of eight of these.
+SEEN = "policies were tried on these sets, over all of them together"
+TRIED = dict.fromkeys((*SETS, *PANELS), SEEN)
 MOST_TASKS = 400  # of a set; others are left out, by the seed
 N_ORDERS = 5  # replays of a run, whose mean course is measured
 BATCH = 0.5  # labels bought at a time, per task
