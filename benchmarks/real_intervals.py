@@ -129,6 +129,7 @@ def main() -> None:
     for name in SETS:
         if name not in {row["crowd"] for row in rows} and (row := measure(name)):
             rows.append(row)
+            rows.sort(key=lambda row: SETS.index(row["crowd"]))
             save(NAME, provenance("python benchmarks/real_intervals.py"), rows, describe(rows))
     sys.stdout.write(describe(rows) + "\n")
 
