@@ -78,9 +78,9 @@ def test_a_sample_of_tasks_judges_many_labels(monkeypatch):
         monkeypatch.setattr(other_labels, name, 3_500)
     part = judge_workers(votes, posterior, known).skills
     assert 0 < abs(whole - part).max() < 0.12
-    rows = other_labels.sample(votes, np.arange(6_000), 3_500)
-    assert len(rows) == 3_000
-    assert np.bincount(votes.worker[rows]).min() > 300
+    pair = Annotations.from_matrix(np.zeros((100, 2), dtype=int))
+    rows = other_labels.sample(pair, np.arange(200), 150)
+    assert np.bincount(pair.worker[rows]).tolist() == [50, 50]
 
 
 def test_draws_follow_the_belief():
