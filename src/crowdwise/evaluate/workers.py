@@ -111,7 +111,7 @@ def worker_quality(
     check_interval(0, significance)
     data = once_per_worker(annotations)
     if has_large_matrices(data):
-        size = f"confusion matrices of {data.n_workers:,} workers and {data.n_classes:,} classes"
+        size = f"{data.n_classes:,} x {data.n_classes:,} classes for {data.n_workers:,} workers"
         fix = "merge rare classes into one, as crowdwise report does"
         needed = 24.0 * data.n_workers * data.n_classes**2
         refuse_too_large("The quality of workers", needed, size, fix, AnnotationError)
