@@ -302,6 +302,14 @@ def test_classes_stay_as_frequent_as_they_are_where_labels_say_nothing(seed):
     assert_allclose(folds.rebalance(prior, None), prior)
 
 
+@pytest.mark.parametrize("seed", [2, 5])
+def test_classes_stay_as_frequent_as_they_are_where_features_say_nothing(seed):
+    votes = too_even(np.random.default_rng(seed), 0.0)[1].subsample(2, random_state=0)
+    prior = np.random.default_rng(seed).dirichlet([5, 3], size=800)
+    folds = Folds(votes, None, np.arange(800) % 5, 5, np.ones((2, 10)))
+    assert_allclose(folds.rebalance(prior, None), prior)
+
+
 def test_a_rare_class_is_not_predicted_too_often():
     rng = np.random.default_rng(3)
     truth, votes, _ = too_even(rng, 0.0)

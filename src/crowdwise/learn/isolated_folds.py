@@ -91,15 +91,19 @@ class Folds:
         """Make classes as frequent in a prior as labels say, if they say so clearly.
 
         The factors count the more, the likelier they make labels by workers who were counted on
-        other tasks: as Stein's estimator, not at all if they gain less than by chance.
+        other tasks: as Stein's estimator, not at all if they gain less than by chance. The prior
+        must tell tasks apart by as much, since labels alone fit nearly any frequencies.
         """
         engine = MemoryEngine(*self.without(hidden))
         seen = self.labeled & (self.fold != hidden)
         factor, before, after = find_balance(engine, prior, seen)
         changed = normalize(prior * factor)
-        gain = (self.evidence(changed, after, hidden) - self.evidence(prior, before, hidden))[seen]
+        alike = np.broadcast_to(changed[seen].mean(axis=0), changed.shape)
+        both = self.evidence(changed, after, hidden)[seen].sum()
+        gain = both - self.evidence(prior, before, hidden)[seen].sum()
+        told = both - self.evidence(alike, after, hidden)[seen].sum()
         chance = (len(factor) - 1) / 2 / EVIDENCE
-        kept = 1.0 - chance / max(chance, LEAST, float(gain.sum()))
+        kept = 1.0 - chance / max(chance, LEAST, min(float(gain), float(told)))
         return normalize(prior * factor**kept)
 
     def without(self, hidden: int | None) -> tuple[Annotations, Ints | None]:
