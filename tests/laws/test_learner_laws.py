@@ -35,8 +35,7 @@ def one_thread():
 def few_bags():
     """Laws do not depend on how many there are."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("isolated_folds", "auto_classifier"):
-            patch.setattr(f"crowdwise.learn.{module}.N_BAGS", 4)
+        patch.setattr("crowdwise.learn.isolated_folds.N_BAGS", 4)
         yield
 
 
