@@ -108,6 +108,7 @@ def triples():
 # How often what a default fit and its intervals draw is drawn, where only their use is tested.
 FEW_DRAWS = {
     "aggregate.shared_errors": {"FEW": 4, "MOST": 4},
+    "aggregate.families": {"N_CROWDS": 3},
     "evaluate.independence": {"FEWEST": 6, "MOST": 6},
     "evaluate.draws": {"FEWEST": 40, "MOST": 150},
 }
