@@ -1,7 +1,5 @@
 """Workers lie where the principal components put them, in the color of their errors."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 from sklearn.decomposition import PCA
 
-from crowdwise.aggregate import MajorityVote
+from crowdwise.aggregate import EBCC, MajorityVote
 from crowdwise.errors import ParameterError
 from crowdwise.learn import EM, LIA, Training
 from crowdwise.plot import plot_worker_map
@@ -62,8 +60,10 @@ def test_error_rates_may_be_given_by_name_or_in_order(model):
 
 def model_of(confusion, prior):
     """A model as if it were fitted, with these matrices."""
-    workers = np.arange(len(confusion))
-    return SimpleNamespace(confusion_=confusion, prior_=prior, workers_=workers)
+    model = EBCC()
+    model.confusion_, model.prior_ = confusion, prior
+    model.workers_ = np.arange(len(confusion))
+    return model
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 40])
