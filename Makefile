@@ -83,10 +83,10 @@ test: $(READY)  ## The whole gate: check and tests, side by side
 	@$(MAKE) --no-print-directory --jobs 2 check tests
 
 # A file's tests share what is slow to make (a site, a Spark session), so files are dealt out whole;
-# four at a time, since many wait for a process, a browser or a server.
+# three at a time, since many wait for a process, a browser or a server.
 tests: $(READY)  ## Run every test, doctest, example and code block in the docs
 	@echo "==> Tests"
-	@$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --quiet
+	@$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --quiet
 
 walk: $(READY)  ## Count the files and functions behind the main calls
 	@$(BIN)/python benchmarks/walk.py
