@@ -165,7 +165,7 @@ def agree(data: Annotations, model: Fitted, busy: Ints) -> tuple[Floats, Floats]
     for k in range(n_classes):
         given = model.confusion[busy, k]  # (worker, label)
         root = np.sqrt(model.posterior[task, k])
-        both = pair_sums(root, task * 1, worker, (data.n_tasks, n))
+        both = pair_sums(root, task, worker, (data.n_tasks, n))
         weight = root / np.sqrt(given[worker, label] + EVEN)
         seen = pair_sums(weight, task * n_classes + label, worker, (data.n_tasks * n_classes, n))
         scaled = given / np.sqrt(given + EVEN)
